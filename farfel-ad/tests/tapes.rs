@@ -74,7 +74,7 @@ fn tapes_grow() {
         assert!(two.contains(count), "{two}");
     }
     // The tape of a tangent grows with it.
-    let grows = "TYPE (FARFEL_R8) TAPE_R8_G1GRAD_G1HESS";
+    let grows = "TYPE (FARFEL_R8) TAPE_R8_G1GRAD, TAPE_R8_G1GRAD_G1HESS";
     assert!(text.contains(grows), "{text}");
     // In an adjoint of the adjoint, tapes do not grow: if one is full, the program ends.
     let reverse = ITERATED
@@ -1160,7 +1160,83 @@ fn subprograms_push_arrays() {
       END
 ";
     let text = check(source, 1e-6);
-    for called in ["_PUSH_R8(U, 18, ", "_POP_R8(W, 36, "] {
+    for called in ["_PUSHN_R8(U, 18, ", "_POPN_R8(W, 36, "] {
+        assert!(text.contains(called), "{called}: {text}");
+    }
+}
+
+/// Subprograms push and pop single values outside of innermost loops, also if the adjoint is differentiated again.
+#[test]
+fn subprograms_push_values() {
+    let steps: String = (0..12)
+        .map(|i| {
+            format!(
+                "
+        IF (Z .GT. 0.{i}5D0) Z = Z*COS(Z*X)
+        Z = SIN(Z*X + 0.{i}D0)
+        L = L*K + {i}
+        IF (MOD(L, 3) .EQ. {}) Z = Z*Z*X*(1 + MOD(L, 2))",
+                i % 3
+            )
+        })
+        .collect();
+    let source = format!(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, T, G, H, R, P, Q, E
+      DO 10 I = 1, 3
+        X = 0.6D0 + 0.1D0*I
+        T = 40D0*I
+        CALL GRAD(X, T, G)
+        E = 1D-5
+        CALL F(X + E, T, P)
+        CALL F(X - E, T, Q)
+        PRINT *, 'first', G, (P - Q)/(2*E)
+        CALL HESS(X, T, H)
+        CALL HESSR(X, T, R)
+        CALL GRAD(X + E, T, P)
+        CALL GRAD(X - E, T, Q)
+        PRINT *, 'forward', H, (P - Q)/(2*E)
+   10   PRINT *, 'reverse', R, (P - Q)/(2*E)
+      END
+      SUBROUTINE F(X, T, Z)
+      DOUBLE PRECISION X, T, Z, A
+      Z = X
+      A = 0
+      L = 1
+      DO WHILE (A .LT. T)
+        A = A + 1
+        CALL NEXT(A, K){steps}
+        DO 20 J = 1, 2
+   20   Z = Z + SIN(Z*X)/9
+      END DO
+      END
+      SUBROUTINE NEXT(A, K)
+      DOUBLE PRECISION A
+      K = MOD(INT(A), 2) + 1
+      END
+      SUBROUTINE GRAD(X, T, G)
+      DOUBLE PRECISION X, T, G, Z
+      ADR(Z)
+      CALL F(X, T, Z)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE HESS(X, T, H)
+      DOUBLE PRECISION X, T, H, G
+      ADF(X)
+      CALL GRAD(X, T, G)
+      END ADF(H = TANGENT(G))
+      END
+      SUBROUTINE HESSR(X, T, H)
+      DOUBLE PRECISION X, T, H, G
+      ADR(G)
+      CALL GRAD(X, T, G)
+      END ADR(H = COTANGENT(X))
+      END
+"
+    );
+    let text = check(&source, 1e-6);
+    for called in ["_PUSH_R8(Z, ", "_POP_R8(Z, "] {
         assert!(text.contains(called), "{called}: {text}");
     }
 }

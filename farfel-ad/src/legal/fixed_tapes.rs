@@ -2,15 +2,16 @@
 //!
 //! A tape of unknown size begins small and grows (`reverse/growing.rs`). In code that is
 //! differentiated again it cannot grow: it gets the maximum size, and the program stops when it is
-//! full.
+//! full. The statements of subprograms that push and pop single values take the place of their calls:
+//! analyses know more about these.
 
 use crate::layout::{GROWING, MOST_TAPE};
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Attribute, Block, Expr, ExprKind, Name, Program, Stmt, StmtKind, SymId, Symbol, Unit,
-    walk_block,
+    Attribute, BinOp, Block, Expr, ExprKind, IfBlock, Name, Program, Stmt, StmtKind, SymId, Symbol,
+    Unit, walk_block,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Whether there is a tape that grows.
 pub(crate) fn grows(program: &Program) -> bool {
@@ -33,7 +34,18 @@ pub(crate) fn fix(program: &mut Program) -> HashSet<Name> {
     let resized = resized.map(|u| u.name.clone()).collect();
     let growers = program.units.iter().filter(|u| is_grower(u));
     let growers: HashSet<Name> = growers.map(|u| u.name.clone()).collect();
-    program.units.retain(|u| !growers.contains(&u.name));
+    let moves = program.units.iter();
+    let moves: HashMap<Name, Move> = moves
+        .filter_map(|u| Some((u.name.clone(), Move::of(u)?)))
+        .collect();
+    program
+        .units
+        .retain(|u| !growers.contains(&u.name) && !moves.contains_key(&u.name));
+    for u in program.units.iter_mut().filter(|u| has_growing(u)) {
+        let mut body = std::mem::take(&mut u.body);
+        without_calls(u, &moves, &mut body);
+        u.body = body;
+    }
     for u in program.units.iter_mut().filter(|u| has_growing(u)) {
         let mut body = std::mem::take(&mut u.body);
         let mut kept = HashSet::new();
@@ -67,6 +79,108 @@ fn is_grower(unit: &Unit) -> bool {
         }
     });
     found
+}
+
+/// What a subprogram does with a single value.
+#[derive(Clone, Copy)]
+enum Move {
+    Push,
+    Pop,
+}
+
+impl Move {
+    /// Recognises `CALL F_PUSH(X, TAPE, TOP, MOST)` and `CALL F_POP(X, TAPE, TOP)` by what they do.
+    fn of(unit: &Unit) -> Option<Self> {
+        let dummies: Option<Vec<SymId>> = unit.args.iter().map(|a| a.sym()).collect();
+        let dummies = dummies?;
+        let (&[x, tape, top], rest) = dummies.split_first_chunk()?;
+        if unit.symbols[x].is_array() || !unit.symbols[tape].has(Attribute::Growing) {
+            return None;
+        }
+        let is = |e: &Expr, s: SymId| matches!(e.kind, ExprKind::Var(v) if v == s);
+        let on_tape = |e: &Expr| match &e.kind {
+            ExprKind::Element(t, at) => *t == tape && at.len() == 1 && is(&at[0], top),
+            _ => false,
+        };
+        let counts = |e: &Expr, wanted: BinOp| match &e.kind {
+            ExprKind::Binary(op, a, b) => *op == wanted && is(a, top) && b.kind == ExprKind::Int(1),
+            _ => false,
+        };
+        let assigns = |s: &Stmt| match &s.kind {
+            StmtKind::Assign(to, value) => Some((to.clone(), value.clone())),
+            _ => None,
+        };
+        let (first, second) = match (unit.body.as_slice(), rest.len()) {
+            ([check, first, second], 1) if matches!(check.kind, StmtKind::LogicalIf(..)) => {
+                (assigns(first)?, assigns(second)?)
+            }
+            ([first, second], 0) => (assigns(first)?, assigns(second)?),
+            _ => return None,
+        };
+        let push = is(&first.0, top) && counts(&first.1, BinOp::Add);
+        let pop = is(&second.0, top) && counts(&second.1, BinOp::Sub);
+        match rest.len() {
+            1 if push && on_tape(&second.0) && is(&second.1, x) => Some(Move::Push),
+            0 if pop && on_tape(&first.1) && is(&first.0, x) => Some(Move::Pop),
+            _ => None,
+        }
+    }
+
+    /// The statements that take the place of a call.
+    fn statements(self, args: &[Expr], span: Span) -> Option<Block> {
+        let (value, tape, top) = (args.first()?, args.get(1)?.base()?, args.get(2)?);
+        let place = Expr::element(tape, vec![top.clone()], span);
+        let counted = |op| {
+            let one = Expr::int(1, span);
+            Stmt::assign(top.clone(), Expr::binary(op, top.clone(), one), span)
+        };
+        Some(match self {
+            Move::Push => {
+                let full = Expr::binary(BinOp::Ge, top.clone(), args.get(3)?.clone());
+                vec![
+                    Stmt::logical_if(full, full_tape(span), span),
+                    counted(BinOp::Add),
+                    Stmt::assign(place, value.clone(), span),
+                ]
+            }
+            Move::Pop => vec![
+                Stmt::assign(value.clone(), place, span),
+                counted(BinOp::Sub),
+            ],
+        })
+    }
+}
+
+/// Puts the statements of pushes and pops in the place of their calls.
+fn without_calls(unit: &Unit, moves: &HashMap<Name, Move>, block: &mut Block) {
+    let statements = |s: &Stmt| match &s.kind {
+        StmtKind::Call(f, args) => {
+            let made = moves.get(&unit.symbols[*f].name)?;
+            made.statements(args, s.span)
+        }
+        _ => None,
+    };
+    let mut out = Vec::with_capacity(block.len());
+    for mut s in std::mem::take(block) {
+        for b in s.blocks_mut() {
+            without_calls(unit, moves, b);
+        }
+        let mut made = match &mut s.kind {
+            StmtKind::LogicalIf(condition, action) => statements(action).map(|then| {
+                let block = IfBlock {
+                    arms: vec![(condition.clone(), then)],
+                    ..IfBlock::default()
+                };
+                vec![Stmt::block_if(block, s.span)]
+            }),
+            _ => statements(&s),
+        };
+        if let Some(first) = made.as_mut().and_then(|m| m.first_mut()) {
+            first.label = s.label;
+        }
+        out.extend(made.unwrap_or_else(|| vec![s]));
+    }
+    *block = out;
 }
 
 /// Replaces growing tapes in a block. Adds to `kept` the variables that keep the size of a tape

@@ -15,9 +15,11 @@
 //! the tape can grow, it may have more room than necessary; then this check is also for the pushes in the
 //! branches of an IF, as many as there can be at most.
 
-use super::array_calls::{ArrayCalls, ROOM_AFTER, leave_room_after, pushed};
 use super::growing::Growers;
 use super::tape::{TapeKind, TapeOp, TapeVars, Tapes};
+use super::tape_calls::{
+    ROOM_AFTER, TapeCalls, TapeSubprograms, arrays, is_innermost, leave_room_after, values,
+};
 use crate::affine::is_simple;
 use farfel_lang::Span;
 use farfel_lang::ir::build::{binary, difference, product, sum};
@@ -34,13 +36,13 @@ struct Group {
     members: Vec<usize>,
 }
 
-/// Combines the pushes and pops of a block into groups. The tapes in `growers` can grow; subprograms push arrays on those in
-/// `calls`, and check for room themselves.
+/// Combines the pushes and pops of a block into groups. The tapes in `growers` can grow; subprograms push and pop on those
+/// in `calls`, and check for room themselves.
 pub(super) fn group(
     unit: &Unit,
     tapes: &Tapes,
     growers: &Growers,
-    calls: &ArrayCalls,
+    calls: &TapeCalls,
     block: &mut Block,
 ) {
     let storage = UnitStorage::of(unit);
@@ -52,22 +54,33 @@ pub(super) fn group(
             kind: *kind,
             vars,
             grows: growers.contains_key(kind),
-            calls: calls.contains_key(kind),
+            calls: calls.get(kind),
+            innermost: false,
         })
         .collect();
-    group_in(tapes, &checks, block);
+    group_in(unit, tapes, &checks, block);
 }
 
-fn group_in(tapes: &Tapes, checks: &[Checks], block: &mut Block) {
+fn group_in(unit: &Unit, tapes: &Tapes, checks: &[Checks], block: &mut Block) {
     for s in block.iter_mut() {
+        let inner: Vec<Checks> = match is_innermost(unit, s, &|_| false) {
+            true => (checks.iter())
+                .map(|c| Checks {
+                    innermost: true,
+                    ..*c
+                })
+                .collect(),
+            false => checks.to_vec(),
+        };
         for b in s.blocks_mut() {
-            group_in(tapes, checks, b);
+            group_in(unit, tapes, &inner, b);
         }
     }
     let mut edits = Edits::default();
     for g in groups(tapes, block) {
         if let (TapeOp::Push(kind) | TapeOp::Pop(kind), 2..) = (g.op, g.members.len())
             && let Some(vars) = tapes.used.get(&kind)
+            && !(checks.iter()).any(|c| c.kind == kind && c.are_called(&g, block))
         {
             edits.add(&g, vars);
         }
@@ -77,6 +90,7 @@ fn group_in(tapes: &Tapes, checks: &[Checks], block: &mut Block) {
 }
 
 /// The checks for room on one tape of a unit.
+#[derive(Clone, Copy)]
 struct Checks<'a> {
     unit: &'a Unit,
     storage: &'a UnitStorage,
@@ -85,8 +99,10 @@ struct Checks<'a> {
     vars: &'a TapeVars,
     /// Whether the tape can grow.
     grows: bool,
-    /// Whether subprograms push arrays on it.
-    calls: bool,
+    /// The subprograms that push and pop.
+    calls: Option<&'a TapeSubprograms>,
+    /// Whether they are those of an innermost loop.
+    innermost: bool,
 }
 
 /// What statements need of a tape.
@@ -161,11 +177,28 @@ impl Checks<'_> {
         end
     }
 
-    /// Whether a subprogram takes the place of some statements at the beginning.
+    /// Whether a subprogram takes the place of some statements at the beginning, which push something.
     fn is_called(&self, block: &[Stmt]) -> bool {
-        self.calls
-            && block.first().is_some_and(|s| self.is_check(s))
-            && pushed(self.unit, block).is_some()
+        let Some(calls) = self.calls else {
+            return false;
+        };
+        block.first().is_some_and(|s| self.is_check(s))
+            && (calls.arrays.is_some() && arrays::pushed(self.unit, block).is_some()
+                || self.calls_values() && values::pushed(self.unit, block).is_some())
+    }
+
+    /// Whether subprograms push and pop single values.
+    fn calls_values(&self) -> bool {
+        !self.innermost && self.calls.is_some_and(|c| c.values.is_some())
+    }
+
+    /// Whether subprograms push or pop the values of a group one by one.
+    fn are_called(&self, g: &Group, block: &[Stmt]) -> bool {
+        self.calls_values()
+            && g.members.iter().all(|m| match g.op {
+                TapeOp::Pop(_) => values::popped(self.unit, &block[*m..]).is_some(),
+                _ => values::pushed(self.unit, &block[*m..]).is_some(),
+            })
     }
 
     /// Counts the values of an array before the check for them, which is shorter.

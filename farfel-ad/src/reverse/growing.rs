@@ -4,13 +4,13 @@
 //! their forward sweeps. A sweep that finds the tape full enlarges it, wherever that is:
 //!
 //! ```fortran
-//!       INTEGER*8 :: LAST = 64
+//!       INTEGER*8 :: LAST = 128
 //!       SAVE LAST
 //!       TOP = 0
 //!       MOST = MIN(LAST, 134217728)
 //!       ALLOCATE (TAPE%V(MOST))
 //!       ...
-//!         IF (TOP .GE. MOST) CALL F_GROW_R8(TAPE, TOP, TOP + 1, MOST)
+//!         IF (TOP .GE. MOST) CALL F_GROW_R8(TAPE, TOP + 1, MOST)
 //!         TOP = TOP + 1
 //!         TAPE%V(TOP) = X
 //!       ...
@@ -43,8 +43,9 @@ use farfel_lang::ir::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// The number of values that a tape has room for at first use.
-const FIRST: i64 = 64;
+/// The number of values that a tape has room for at first use. Subprograms that push leave room for 64 more
+/// (`ROOM_AFTER`): a tape of this size, or of twice as many values as it has had, need not grow for that.
+const FIRST: i64 = 128;
 
 /// The names of the subprograms that enlarge tapes.
 pub(super) type Growers = BTreeMap<TapeKind, Name>;
@@ -233,12 +234,7 @@ impl Tapes {
                 _ => sum(var(vars.top()), Expr::int(1, Span::NONE)),
             };
             let grower = builder.procedure(name, Class::Subroutine, None);
-            let args = vec![
-                var(vars.values()),
-                var(vars.top()),
-                need,
-                var(vars.capacity()),
-            ];
+            let args = vec![var(vars.values()), need, var(vars.capacity())];
             **action = Stmt::call(grower, args, action.span);
         }
     }
@@ -296,7 +292,6 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
         ..Symbol::variable(name.into(), Type::Integer(8), span)
     };
     let tape = builder.declare(tape);
-    let top = builder.declare(long("TOP", StorageClass::Dummy));
     let need = builder.declare(long("NEED", StorageClass::Dummy));
     let most = builder.declare(long("MOST", StorageClass::Dummy));
     let larger = builder.declare(long("LARGER", StorageClass::Local));
@@ -309,7 +304,7 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
     };
     kept.attributes.insert(Attribute::Allocatable);
     let kept = builder.declare(kept);
-    builder.unit.args = [tape, top, need, most].map(Arg::Dummy).to_vec();
+    builder.unit.args = [tape, need, most].map(Arg::Dummy).to_vec();
     let most_of_all = Expr::long(limit, span);
     let factor = binary(BinOp::Pow, Expr::int(2, span), var(times));
     let wanted = binary(BinOp::Mul, factor, var(most));
@@ -327,7 +322,6 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
     let stop = Stmt::stop(Expr::text(text, span), span);
     let quoted = Grow {
         tape,
-        top,
         most,
         kept,
         times,
@@ -340,21 +334,21 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
     };
     builder.unit.body = quoted.block(&builder.unit.symbols, span);
     builder.unit.comments =
-        vec![" Makes a tape with TOP values larger, so that it has room for NEED".into()];
+        vec![" Makes a tape with room for MOST values larger, so that it has room for NEED".into()];
     builder.unit
 }
 
 farfel_lang::quote! {
     /// See [`grower`].
     struct Grow {
-        tape: SymId, top: SymId, most: SymId, kept: SymId, times: SymId, larger: SymId, status: SymId,
+        tape: SymId, most: SymId, kept: SymId, times: SymId, larger: SymId, status: SymId,
         size: Expr, full: Block, failed: Block, free: Block,
     }
     "
     call full
-    allocate (kept(top), stat = status)
+    allocate (kept(most), stat = status)
     call failed
-    kept(1:top) = tape(1:top)
+    kept(1:most) = tape(1:most)
     deallocate (tape)
     do times = 12, 1, -1
       larger = size
@@ -364,7 +358,7 @@ farfel_lang::quote! {
     call free
     allocate (tape(larger), stat = status)
     call failed
-    tape(1:top) = kept(1:top)
+    tape(1:most) = kept(1:most)
     most = larger
     "
 }

@@ -37,7 +37,6 @@
 //! differentiation*, FGCS 21(8), 2005.
 
 mod aliased_arguments;
-mod array_calls;
 mod branches;
 mod calls;
 mod checkpoint;
@@ -76,6 +75,7 @@ mod state;
 mod sweep;
 mod sweep_data;
 mod tape;
+mod tape_calls;
 mod tape_size;
 mod tbr;
 mod tbr_sections;

@@ -1,12 +1,12 @@
 //! Generates subprograms from sweeps.
 
-use super::array_calls;
 use super::effects::Effects;
 use super::generated::{GeneratedUnit, SweepResults};
 use super::growing::{self, Growers};
 use super::placed_zeros::place_zeros;
 use super::sweep_data::{Sweeps, UnitFacts};
 use super::tape::{TapeKind, Tapes};
+use super::tape_calls;
 use super::tape_size::{self, SweptUnit, Unknown};
 use super::unit_builder::{UnitBuilder, zero};
 use super::{AdjointEngine, Part, aliased_arguments, dead_code, groups, heads, known_zeros, state};
@@ -67,7 +67,7 @@ impl AdjointEngine {
             all_tape_sizes.insert(i, (kinds, tape_sizes));
         }
         let growers = self.growers(closure, &all_tape_sizes);
-        let calls = self.array_calls(closure, &swept, &growers);
+        let calls = self.tape_calls(closure, &swept, &growers);
         for (i, (p, s)) in self.parts.iter().zip(swept).enumerate() {
             let (mut builder, mut tapes, mut made) = (s.builder, s.tapes, s.made);
             // Include tapes that only its callees use.
@@ -133,7 +133,7 @@ impl AdjointEngine {
                 tapes: HashSet::new(),
             });
         }
-        let array_subprograms = self.array_subprograms(&growers, &calls);
+        let tape_subprograms = self.tape_subprograms(&growers, &calls);
         let growers: Growers = growers.into_iter().flatten().collect();
         out.extend(growers.iter().map(|(kind, name)| {
             let unit = growing::grower(name, *kind, kind.limit(self.most_growing));
@@ -168,7 +168,7 @@ impl AdjointEngine {
                 [&p.forward_name, &p.backward_name].contains(&&m.unit.name)
             };
             let made = out.iter_mut().filter(own);
-            made.for_each(|m| array_calls::call(&mut m.unit, calls));
+            made.for_each(|m| tape_calls::call(&mut m.unit, &growers, calls));
         }
         for m in &mut out {
             without_unused(&mut m.unit, &|_| true);
@@ -190,7 +190,7 @@ impl AdjointEngine {
             };
             simplify_derivative(&mut derivative)?;
         }
-        let subprograms = array_subprograms.into_iter();
+        let subprograms = tape_subprograms.into_iter();
         out.extend(subprograms.map(|unit| self.not_derived(unit)));
         Ok(out)
     }

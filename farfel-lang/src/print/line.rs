@@ -24,7 +24,7 @@ struct Break {
 }
 
 /// The width of columns 7 to 72.
-const FIXED_WIDTH: usize = 66;
+pub(super) const FIXED_WIDTH: usize = 66;
 /// The longest line in free form.
 const FREE_WIDTH: usize = 132;
 /// Additional indentation of continuation lines.

@@ -1,6 +1,6 @@
 //! Prints specification statements.
 
-use super::line::Line;
+use super::line::{FIXED_WIDTH, Line};
 use super::scope::Scope;
 use super::writer::Writer;
 use crate::ir::{
@@ -15,7 +15,7 @@ impl Writer<'_> {
     pub(super) fn specs(&mut self, scope: &Scope) {
         let unit = scope.unit;
         let mut implicit_done = false;
-        let mut growing_types = Vec::new();
+        let mut tapes = Some(growing_tapes(unit));
         let allocatable = allocatable_types(unit);
         if !unit
             .specs
@@ -54,19 +54,12 @@ impl Writer<'_> {
                             l.type_statement(scope, ty, attribute, &entities);
                         });
                     }
-                    for (ty, entities) in by_type(unit, *ty, &growing) {
-                        let mut end = "";
-                        if !growing_types.contains(&ty) {
-                            growing_types.push(ty);
-                            let begin;
-                            (begin, end) = growing_type(ty);
-                            self.statement(None, *span, |l| l.push(&begin));
+                    if !growing.is_empty()
+                        && let Some(tapes) = tapes.take()
+                    {
+                        for line in tape_lines(scope, &tapes) {
+                            self.statement(None, *span, |l| l.push(&line));
                         }
-                        self.statement(None, *span, |l| {
-                            l.push(end);
-                            l.push(if end.is_empty() { "" } else { "; " });
-                            l.growing_tapes(scope, ty, &entities);
-                        });
                     }
                 }
                 SpecKind::Format(label, text) => {
@@ -134,21 +127,52 @@ fn allocatable_types(unit: &Unit) -> HashSet<SymId> {
     found
 }
 
-/// Returns the definition of the type of growing tapes, and its end where that belongs before the declaration
-/// of a tape: see `syntax/growing.rs`.
-fn growing_type(ty: Type) -> (String, &'static str) {
-    let begin = format!(
-        "TYPE {PREFIX}{}; SEQUENCE; {ty}, ALLOCATABLE :: V(:)",
-        suffix(ty)
-    );
-    // All in one line, if there is room for the end.
-    match begin.len() <= 66 - END_TYPE.len() {
-        true => (begin + END_TYPE, ""),
-        false => (begin, &END_TYPE["; ".len()..]),
+/// Returns the growing tapes of a unit by type.
+fn growing_tapes(unit: &Unit) -> Vec<(Type, Vec<SymId>)> {
+    let mut tapes: Vec<(Type, Vec<SymId>)> = Vec::new();
+    for spec in &unit.specs {
+        if let SpecKind::Type(written, list) = &spec.kind {
+            for (ty, list) in by_type(unit, *written, list) {
+                let grows = list.iter().map(|e| e.sym);
+                for sym in grows.filter(|s| unit.symbols[*s].has(Attribute::Growing)) {
+                    match tapes.iter_mut().find(|(t, _)| *t == ty) {
+                        Some((_, all)) => all.push(sym),
+                        None => tapes.push((ty, vec![sym])),
+                    }
+                }
+            }
+        }
     }
+    tapes
 }
 
-const END_TYPE: &str = "; END TYPE";
+/// Returns the lines that define the types of growing tapes (see `syntax/growing.rs`) and declare the tapes, with several
+/// statements in a line where there is room.
+fn tape_lines(scope: &Scope, tapes: &[(Type, Vec<SymId>)]) -> Vec<String> {
+    let mut statements = Vec::new();
+    for (ty, _) in tapes {
+        statements.push(format!("TYPE {PREFIX}{}", suffix(*ty)));
+        statements.push("SEQUENCE".to_owned());
+        statements.push(format!("{ty}, ALLOCATABLE :: V(:)"));
+        statements.push("END TYPE".to_owned());
+    }
+    for (ty, tapes) in tapes {
+        let names: Vec<&str> = tapes.iter().map(|s| scope.name(*s)).collect();
+        let type_name = suffix(*ty);
+        statements.push(format!("TYPE ({PREFIX}{type_name}) {}", names.join(", ")));
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for s in statements {
+        match lines.last_mut() {
+            Some(line) if line.len() + s.len() + 2 <= FIXED_WIDTH => {
+                line.push_str("; ");
+                line.push_str(&s);
+            }
+            _ => lines.push(s),
+        }
+    }
+    lines
+}
 
 /// Groups the entities of a type statement by the current type of their symbols. There is only one
 /// group unless a pass has changed the type of some of them.
@@ -284,12 +308,6 @@ impl Line {
                 self.names(scope, syms);
             }
         }
-    }
-
-    /// Prints `TYPE (FARFEL_R8) names`.
-    fn growing_tapes(&mut self, scope: &Scope, ty: Type, entities: &[Entity]) {
-        self.put(format_args!("TYPE ({PREFIX}{}) ", suffix(ty)));
-        self.list(entities, |l, e| l.push(scope.name(e.sym)));
     }
 
     /// Prints `type names`, with an attribute `, ALLOCATABLE` or none.

@@ -36,9 +36,9 @@ use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::effects::{Assigned, procedure_dummies};
 use farfel_lang::ir::{
-    ExprKind, LoopDirectiveKind, Name, ProcedureDirective, Program, Spec, SpecKind, StmtKind,
-    StorageClass, SymId, Symbol, Type, Unit, UnitKind, for_each_reference, for_each_symbol,
-    unused_name, walk_block,
+    Class, Expr, ExprKind, LoopDirectiveKind, Name, ProcedureDirective, Program, Spec, SpecKind,
+    StmtKind, StorageClass, SymId, Symbol, Type, Unit, UnitKind, for_each_reference,
+    for_each_symbol, unused_name, walk_block,
 };
 use farfel_lang::lints::Lints;
 use farfel_lang::lower;
@@ -825,6 +825,7 @@ impl<'a> Generation<'a> {
             );
             add_message(messages, message);
         }
+        let made: HashSet<Name> = units.iter().map(|d| d.unit.name.clone()).collect();
         for derived in &mut units {
             let source = program.unit(&derived.of);
             let assigned = dependence.summary(&derived.of).map(|s| &s.assigned);
@@ -843,7 +844,7 @@ impl<'a> Generation<'a> {
                 );
                 add_message(messages, message);
             }
-            declare_external(program, &mut derived.unit);
+            declare_external(program, &made, &mut derived.unit);
             for name in sizes_used(&derived.unit) {
                 let message = match name.strip_prefix("ISIZE").and_then(|n| n.split_once("OF")) {
                     Some((dimension, array)) => {
@@ -1122,17 +1123,24 @@ fn uses(unit: &Unit, names: &[&Name]) -> bool {
     found
 }
 
-/// Declares procedures without source as EXTERNAL, as readers of derivatives expect.
-fn declare_external(program: &Program, unit: &mut Unit) {
+/// Declares procedures without source as EXTERNAL, as readers of derivatives expect, except for the subroutines `made`,
+/// whose names are no intrinsics.
+fn declare_external(program: &Program, made: &HashSet<Name>, unit: &mut Unit) {
+    let mut passed = HashSet::new();
+    for_each_reference(&unit.body, &mut |call| {
+        passed.extend(call.args.iter().filter_map(Expr::base));
+    });
     let unknown: Vec<SymId> = unit
         .symbols
         .iter()
-        .filter(|(_, s)| {
+        .filter(|(id, s)| {
+            let own = made.contains(&s.name) && s.class == Class::Subroutine;
             s.class.is_procedure()
                 && s.storage_class == StorageClass::Global
                 && !s.external
                 && s.name != unit.name
                 && program.unit(&s.name).is_none()
+                && !(own && !passed.contains(id))
         })
         .map(|(id, _)| id)
         .collect();
