@@ -18,9 +18,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// The most lines beside Tapenade's, in the median and in the sum. The aim is less than one in the sum: a push of Tapenade's is a
-/// call of its library, ours a store, a counter and often a check for room, which take a fraction of the time.
-const MOST: [f64; 2] = [1.06, 1.18];
+/// The most lines beside Tapenade's, in the median and in the sum. The aim is less than one in the sum. Ours include the
+/// subprograms that push, pop and enlarge tapes, which Tapenade has in its library.
+const MOST: [f64; 2] = [1.05, 1.105];
 
 /// The seconds that a tool has for one routine. Tapenade does not end with some.
 const LONGEST: &str = "100";

@@ -504,9 +504,11 @@ const LEGALISE: &[Pass] = &[
         name: "equal blocks",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[EqualBlocks]),
-        applies: |p, goal| common_sizes::differ(p) || common_division::differ(p, goal),
+        applies: |p, goal| {
+            common_sizes::differ(p) || common_division::differ(p, goal.heads, goal.named)
+        },
         run: |p, goal, _, _| {
-            common_division::with_equal_divisions(p, goal);
+            common_division::with_equal_divisions(p, goal.heads, goal.named);
             common_sizes::with_equal_blocks(p);
         },
     },

@@ -13,7 +13,6 @@
 //! into it.
 
 use super::common_sizes::{Declared, members, symbol, unknown};
-use crate::passes::Goal;
 use farfel_lang::Span;
 use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::ir::{
@@ -24,14 +23,15 @@ use farfel_lang::storage::constant::{Constants, extents};
 use farfel_lang::storage::{Area, UnitStorage};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Whether there are such blocks.
-pub(crate) fn differ(program: &Program, goal: &Goal) -> bool {
-    !divisions(program, goal).is_empty()
+/// Whether there are such blocks below the heads. `named` are the variables of the heads that the caller refers to, which
+/// count as used.
+pub(crate) fn differ(program: &Program, heads: &[&str], named: &[&str]) -> bool {
+    !divisions(program, heads, named).is_empty()
 }
 
 /// Divides them in the same way in all units below the heads.
-pub(crate) fn with_equal_divisions(program: &mut Program, goal: &Goal) {
-    let divisions = divisions(program, goal);
+pub(crate) fn with_equal_divisions(program: &mut Program, heads: &[&str], named: &[&str]) {
+    let divisions = divisions(program, heads, named);
     for unit in &mut program.units {
         let storage = UnitStorage::of(unit);
         for area in storage.areas() {
@@ -79,9 +79,9 @@ fn empty_unit() -> Unit {
 /// The units that declare a block, and the variables that they get.
 type Division = (HashSet<Name>, Vec<Declared>);
 
-fn divisions(program: &Program, goal: &Goal) -> BTreeMap<Name, Division> {
+fn divisions(program: &Program, heads: &[&str], named: &[&str]) -> BTreeMap<Name, Division> {
     let mut blocks: BTreeMap<Name, Vec<Declaration>> = BTreeMap::new();
-    for unit in ReachableUnits::of(program, goal.heads.iter().copied()).units {
+    for unit in ReachableUnits::of(program, heads.iter().copied()).units {
         for area in UnitStorage::of(unit).areas() {
             if let Some(block) = &area.block {
                 blocks.entry(block.clone()).or_default().push(Declaration {
@@ -95,7 +95,7 @@ fn divisions(program: &Program, goal: &Goal) -> BTreeMap<Name, Division> {
     blocks.retain(|_, all| !all.iter().all(|d| d.is_divided_like(&all[0])));
     let mut used = HashMap::new();
     let divided = blocks.into_iter().filter_map(|(block, all)| {
-        let variables = division(&all, &mut used, goal)?;
+        let variables = division(&all, &mut used, heads, named)?;
         let units = all.iter().map(|d| d.unit.name.clone()).collect();
         Some((block, (units, variables)))
     });
@@ -107,7 +107,8 @@ fn divisions(program: &Program, goal: &Goal) -> BTreeMap<Name, Division> {
 fn division(
     declarations: &[Declaration],
     used: &mut HashMap<Name, Vec<bool>>,
-    goal: &Goal,
+    heads: &[&str],
+    named: &[&str],
 ) -> Option<Vec<Declared>> {
     let mut variables: BTreeMap<i64, Declared> = BTreeMap::new();
     let mut known: Vec<(usize, i64)> = Vec::new();
@@ -117,14 +118,14 @@ fn division(
             return None;
         }
         let used = (used.entry(d.unit.name.clone())).or_insert_with(|| used_in(d.unit));
-        let is_head = goal.heads.contains(&d.unit.name.as_str());
+        let is_head = heads.contains(&d.unit.name.as_str());
         for m in d.members.as_ref()? {
             let symbol = &d.unit.symbols[m.sym];
             if symbol.attributes != Attributes::default() {
                 return None;
             }
-            let named = is_head && goal.named.contains(&symbol.name.as_str());
-            if used[m.sym.0 as usize] || named {
+            let is_named = is_head && named.contains(&symbol.name.as_str());
+            if used[m.sym.0 as usize] || is_named {
                 known.push((i, m.start));
                 let variable = variables.entry(m.start).or_insert_with(|| m.clone());
                 if !same(variable, m) {
@@ -220,8 +221,7 @@ fn divide(unit: &mut Unit, block: &Name, area: &Area, variables: &[Declared]) {
     let mut all = Some(all);
     for spec in &mut unit.specs {
         if let SpecKind::Common(blocks) = &mut spec.kind {
-            for (name, list) in blocks.iter_mut().filter(|(name, _)| name == block) {
-                debug_assert_eq!(name, block);
+            for (_, list) in blocks.iter_mut().filter(|(name, _)| name == block) {
                 *list = all.take().unwrap_or_default();
             }
             blocks.retain(|(_, list)| !list.is_empty());

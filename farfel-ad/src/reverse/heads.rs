@@ -99,7 +99,7 @@ pub fn differentiate_heads(
 ) -> Result<Adjoints, Vec<Diagnostic>> {
     let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
     let closure = prepare::prepare_heads(program, &names)?;
-    let heads = &tangent::renumbered(heads, program, &closure.program)?[..];
+    let heads = &tangent::renumbered(heads, program, &closure.program)[..];
     let mut self_restoring = HashSet::new();
     let (
         PreparedHeads {

@@ -530,24 +530,16 @@ fn heads_of_legal<'p>(
         let roots: Vec<(Name, Context)> = heads.iter().map(root).collect();
         needs::needed(&engine, &roots, lacks)
     })?;
-    let heads = renumbered(heads, program, &legal)?;
+    let heads = renumbered(heads, program, &legal);
     let made = of_heads(&legal, &heads, layout, self_restoring, warnings)?;
     Ok((made, legal))
 }
 
 /// Converts the heads of a program to those of the same program in other forms. This may have other COMMON
 /// variables, so those in the contexts are renumbered. Variables that no longer exist are dropped: nothing
-/// depends on them.
-///
-/// # Errors
-///
-/// Returns an error for a block that units used to divide differently and no longer do: then it is not known
-/// which of its variables are meant.
-pub(crate) fn renumbered(
-    heads: &[Head],
-    program: &Program,
-    legal: &Program,
-) -> Result<Vec<Head>, Vec<Diagnostic>> {
+/// depends on them. A block that units used to divide differently was one variable: it becomes all of its variables if
+/// they no longer do.
+pub(crate) fn renumbered(heads: &[Head], program: &Program, legal: &Program) -> Vec<Head> {
     let commons = |program: &Program| {
         let below = ReachableUnits::of(program, heads.iter().map(|h| h.unit.as_str()));
         Commons::of(&below.units)
@@ -557,10 +549,9 @@ pub(crate) fn renumbered(
         let unit = program.unit(&h.unit);
         unit.map_or(0, |u| u.args.len() + 1)
     };
-    let mut lost = Vec::new();
     let made = heads.iter().map(|h| {
         let (first, first_now) = (slots(h, program), slots(h, legal));
-        let mut set = |old: &Set| {
+        let set = |old: &Set| {
             let mut new = Set::with_capacity(first_now + to.vars.len());
             for slot in old.ones() {
                 let Some(var) = slot.checked_sub(first).and_then(|k| from.vars.get(k)) else {
@@ -568,10 +559,13 @@ pub(crate) fn renumbered(
                     continue;
                 };
                 let whole = |commons: &Commons| commons.irregular.contains(&var.block);
-                match to.find(&var.block, var.position) {
-                    Some(_) if whole(&from) && !whole(&to) => lost.push(var.block.clone()),
-                    Some(k) => new.insert(first_now + k),
-                    None => {}
+                if whole(&from) && !whole(&to) {
+                    let of_block = to.vars.iter().enumerate();
+                    let of_block =
+                        of_block.filter(|(_, v)| v.block == var.block && v.differentiable);
+                    new.extend(of_block.map(|(k, _)| first_now + k));
+                } else if let Some(k) = to.find(&var.block, var.position) {
+                    new.insert(first_now + k);
                 }
             }
             new
@@ -584,16 +578,7 @@ pub(crate) fn renumbered(
             },
         }
     });
-    let made: Vec<Head> = made.collect();
-    match lost.first() {
-        None => Ok(made),
-        Some(block) => Err(vec![farfel_lang::verify::error(
-            "legalise",
-            &[format!(
-                "COMMON /{block}/ has other variables than heads number"
-            )],
-        )]),
-    }
+    made.collect()
 }
 
 fn of_heads(

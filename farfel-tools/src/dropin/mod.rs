@@ -1140,7 +1140,7 @@ fn declare_external(program: &Program, made: &HashSet<Name>, unit: &mut Unit) {
                 && !s.external
                 && s.name != unit.name
                 && program.unit(&s.name).is_none()
-                && !(own && !passed.contains(id))
+                && (!own || passed.contains(id))
         })
         .map(|(id, _)| id)
         .collect();

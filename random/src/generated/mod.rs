@@ -107,6 +107,7 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("BLOCK DATA", &["BLOCK DATA"]),
     ("COMMON", &["COMMON /B"]),
     ("a counter in COMMON", &["COMMON /B", ", I1"]),
+    ("unused storage in COMMON", &["COMMON /B", "UNUSED("]),
     ("COMMON that BLOCK DATA sets", &["COMMON /D"]),
     ("SAVE with a list", &["SAVE S"]),
     ("SAVE of a block", &["SAVE /"]),

@@ -278,7 +278,12 @@ impl CaseBuilder<'_> {
                 1 if self.divided => self.short_common(&mut u, &mut specs, e.0),
                 _ => {
                     let counter = self.random.once_in(3).then_some("NR");
-                    self.in_common(&mut u, &mut specs, ("R", "S0"), e, counter);
+                    // It may use only a part of the block, and declare something else instead of the rest.
+                    match self.random.below(6) {
+                        0 => self.in_common_partly(&mut u, &mut specs, true, e.0, counter),
+                        1 => self.in_common_partly(&mut u, &mut specs, false, e.1, counter),
+                        _ => self.in_common(&mut u, &mut specs, ("R", "S0"), e, counter),
+                    }
                 }
             }
         }

@@ -216,6 +216,24 @@ impl CaseBuilder<'_> {
         }
     }
 
+    /// Declares only the scalar or only the array of the same block.
+    pub fn in_common_partly(
+        &self,
+        u: &mut Unit,
+        out: &mut Vec<Item>,
+        scalar: bool,
+        entity: Entity,
+        counter: Option<&str>,
+    ) {
+        let (members, name, shape) = match scalar {
+            true => ("R, UNUSED(2), UNUSD2", "R", Shape::Scalar),
+            false => ("UNUSED(1), S0(3)", "S0", ARRAY),
+        };
+        let last = counter.map_or_else(String::new, |c| format!(", {c}"));
+        out.push(line(&format!("COMMON /B{}/ {members}{last}", self.name)));
+        u.scope.add_var(Var::shared(name, entity, shape));
+    }
+
     fn block_data(&mut self) -> Item {
         let name = &self.name;
         let number = self.number;
