@@ -564,10 +564,12 @@ fn the_command_line_of_tapenade() {
         let mut compiler = std::process::Command::new("gfortran");
         compiler.args([
             "-fopenmp",
-            "-c",
-            "-Wall",
-            "-Werror=implicit-procedure",
+            "-shared",
+            "-fPIC",
+            "-Wl,-z,defs",
             &name,
+            "-o",
+            "f.so",
         ]);
         let made = compiler.current_dir(dir.path()).output().unwrap();
         assert!(

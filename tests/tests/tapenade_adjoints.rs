@@ -154,7 +154,7 @@ const LINES: &[(&[&str], &[&str])] = &[
         &["-b", "-head", "newton(x)/(a)"],
         &[
             "NEWTON_B(A,AB,X,XB,K)",
-            "NEWTON_B_GROW_R8(TAPE_R8,TOP,NEED,MOST)",
+            "NEWTON_B_GROW_R8(TAPE_R8,NEED,MOST)",
         ],
     ),
     (
