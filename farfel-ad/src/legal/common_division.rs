@@ -111,7 +111,7 @@ fn division(
     named: &[&str],
 ) -> Option<Vec<Declared>> {
     let mut variables: BTreeMap<i64, Declared> = BTreeMap::new();
-    let mut known: Vec<(usize, i64)> = Vec::new();
+    let mut known: Vec<(usize, SymId, i64)> = Vec::new();
     for (i, d) in declarations.iter().enumerate() {
         let simple = d.area.exact && !d.area.has_overlaps && d.unit.nested.is_empty();
         if !simple || d.area.members.iter().any(|m| !m.named) {
@@ -126,7 +126,7 @@ fn division(
             }
             let is_named = is_head && named.contains(&symbol.name.as_str());
             if used[m.sym.0 as usize] || is_named {
-                known.push((i, m.start));
+                known.push((i, m.sym, m.start));
                 let variable = variables.entry(m.start).or_insert_with(|| m.clone());
                 if !same(variable, m) {
                     return None;
@@ -170,8 +170,12 @@ fn between(longest: &Declaration, from: i64, to: i64) -> Vec<Declared> {
 }
 
 /// Whether compilers put the variables that units use where they were in these units, whatever the size of a default
-/// REAL. `known` has the number of a declaration and the first byte for each of them.
-fn has_places(all: &[Declared], declarations: &[Declaration], known: &[(usize, i64)]) -> bool {
+/// REAL. `known` has the number of a declaration, the variable there and its first byte for each of them.
+fn has_places(
+    all: &[Declared],
+    declarations: &[Declaration],
+    known: &[(usize, SymId, i64)],
+) -> bool {
     let block = Name::from("B");
     let mut unit = empty_unit();
     let entities: Vec<Entity> = (all.iter())
@@ -187,11 +191,9 @@ fn has_places(all: &[Declared], declarations: &[Declaration], known: &[(usize, i
             .map(|(m, e)| (m.start, made.range(e.sym).map(|r| r.start)))
             .collect();
         let old: Vec<UnitStorage> = declarations.iter().map(|d| storage(d.unit)).collect();
-        known.iter().all(|(i, start)| {
-            let members = declarations[*i].members.iter().flatten();
-            let own = members.clone().find(|m| m.start == *start);
-            let place = own.and_then(|m| old[*i].range(m.sym));
-            place.is_some() && new.get(start) == Some(&place.map(|r| r.start))
+        known.iter().all(|(i, own, start)| {
+            let place = old[*i].range(*own).map(|r| r.start);
+            place.is_some() && new.get(start) == Some(&place)
         })
     })
 }
@@ -199,10 +201,11 @@ fn has_places(all: &[Declared], declarations: &[Declaration], known: &[(usize, i
 /// Lets a unit declare a block with these variables.
 fn divide(unit: &mut Unit, block: &Name, area: &Area, variables: &[Declared]) {
     let own = members(unit, area).unwrap_or_default();
+    let own: HashMap<i64, Declared> = own.into_iter().map(|m| (m.start, m)).collect();
     let written: HashMap<SymId, Entity> = entities(unit, block).map(|e| (e.sym, *e)).collect();
     let (mut new, mut all) = (Vec::new(), Vec::new());
     for v in variables {
-        let kept = own.iter().find(|m| same(m, v));
+        let kept = own.get(&v.start).filter(|m| same(m, v));
         all.push(match kept.and_then(|m| written.get(&m.sym)) {
             Some(e) => *e,
             None => {
@@ -213,7 +216,7 @@ fn divide(unit: &mut Unit, block: &Name, area: &Area, variables: &[Declared]) {
         });
     }
     let stay: HashSet<SymId> = all.iter().map(|e| e.sym).collect();
-    let gone: Vec<SymId> = written.into_keys().filter(|s| !stay.contains(s)).collect();
+    let gone: HashSet<SymId> = written.into_keys().filter(|s| !stay.contains(s)).collect();
     for s in &gone {
         unit.symbols[*s].storage_class = StorageClass::Local;
     }
