@@ -73,9 +73,11 @@ fn manifest(dir: &Path, settings: &str) {
     write(dir, "Cargo.toml", format!("{head}{settings}"));
 }
 
-/// Returns whether the command succeeded, its standard output, and its messages.
+/// Returns whether the command succeeded, its standard output, and its messages. Each project has its own
+/// target directory: all have the same name, and tests that run at once would run each other's programs.
 fn ran(dir: &Path, args: &[&str]) -> (bool, String, String) {
-    let ran = farfel(dir).args(args).output().unwrap();
+    let farfel = farfel(dir).env_remove("CARGO_TARGET_DIR");
+    let ran = farfel.args(args).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (ran.status.success(), text(&ran.stdout), text(&ran.stderr))
 }

@@ -134,7 +134,12 @@ impl Project {
                 dir.starts_with(&format!("{name}-"))
             })
             .filter(|p| p.join("out").exists())
-            .max_by_key(|p| fs::metadata(p).unwrap().modified().unwrap())
+            // Builds with other settings leave their own; cargo writes this file whenever the script has run.
+            .max_by_key(|p| {
+                fs::metadata(p.join("output"))
+                    .and_then(|m| m.modified())
+                    .ok()
+            })
             .unwrap()
             .join("out")
     }
