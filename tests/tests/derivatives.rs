@@ -79,13 +79,13 @@ fn check(name: &str, folders: &[&str]) -> Result<(), Failed> {
 /// are added in lanes.
 const LINES: [(&str, usize); 8] = [
     ("lapack/BLAS/SRC/dgbmv.f", 266),
-    ("lapack/BLAS/SRC/dtrsm.f", 827),
-    ("lapack/SRC/dpttrf.f", 275),
+    ("lapack/BLAS/SRC/dtrsm.f", 825),
+    ("lapack/SRC/dpttrf.f", 266),
     ("calculix/shape8q.f", 388),
-    ("calculix/hcrit.f", 226),
-    ("scipy/scipy/interpolate/fitpack/insert.f", 145),
-    ("scipy/scipy/interpolate/fitpack/splder.f", 420),
-    ("scipy/scipy/optimize/minpack/qrfac.f", 386),
+    ("calculix/hcrit.f", 223),
+    ("scipy/scipy/interpolate/fitpack/insert.f", 152),
+    ("scipy/scipy/interpolate/fitpack/splder.f", 413),
+    ("scipy/scipy/optimize/minpack/qrfac.f", 373),
 ];
 
 fn lines(file: &str, most: usize) -> Result<(), Failed> {

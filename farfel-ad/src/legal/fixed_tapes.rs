@@ -60,11 +60,27 @@ pub(crate) fn fix(program: &mut Program) -> HashSet<Name> {
         let grow = u.symbols.iter().filter(|(_, s)| s.has(Attribute::Growing));
         for s in grow.map(|(id, _)| id).collect::<Vec<_>>() {
             u.symbols[s].attributes.remove(Attribute::Growing);
+            without_components(u, s);
             // In a program that was parsed, its type implies ALLOCATABLE.
             u.declare(s);
         }
     }
     resized
+}
+
+/// Makes the components of a tape variables of their own: `TAPE_R8%TOP` becomes `TOP_R8`.
+fn without_components(unit: &mut Unit, tape: SymId) {
+    let tape = unit.symbols[tape].name.clone();
+    for component in ["TOP", "MOST"] {
+        let Some(s) = unit.symbols.find(&format!("{tape}%{component}")) else {
+            continue;
+        };
+        let suffix = tape.strip_prefix("TAPE").unwrap_or(&tape);
+        let name = format!("{component}{suffix}");
+        let name = unit.symbols.unused(&name, &|_| false);
+        unit.symbols.rename(s, name);
+        unit.declare(s);
+    }
 }
 
 /// Whether this unit enlarges a tape that is its argument.
@@ -81,47 +97,57 @@ fn is_grower(unit: &Unit) -> bool {
     found
 }
 
-/// What a subprogram does with a single value.
+/// What a subprogram does with a tape.
 #[derive(Clone, Copy)]
 enum Move {
     Push,
     Pop,
+    MakeRoom,
 }
 
 impl Move {
-    /// Recognises `CALL F_PUSH(X, TAPE, TOP, MOST)` and `CALL F_POP(X, TAPE, TOP)` by what they do.
+    /// Recognises `CALL F_PUSH(X, TAPE)`, `CALL F_POP(X, TAPE)` and `CALL F_ROOM(N, TAPE)` by what they do.
     fn of(unit: &Unit) -> Option<Self> {
         let dummies: Option<Vec<SymId>> = unit.args.iter().map(|a| a.sym()).collect();
-        let dummies = dummies?;
-        let (&[x, tape, top], rest) = dummies.split_first_chunk()?;
+        let &[x, tape, top, _] = dummies?.as_slice() else {
+            return None;
+        };
         if unit.symbols[x].is_array() || !unit.symbols[tape].has(Attribute::Growing) {
             return None;
         }
         let is = |e: &Expr, s: SymId| matches!(e.kind, ExprKind::Var(v) if v == s);
-        let on_tape = |e: &Expr| match &e.kind {
-            ExprKind::Element(t, at) => *t == tape && at.len() == 1 && is(&at[0], top),
+        let plus = |e: &Expr, wanted: BinOp, n: &ExprKind| match &e.kind {
+            ExprKind::Binary(op, a, b) => *op == wanted && is(a, top) && b.kind == *n,
             _ => false,
         };
-        let counts = |e: &Expr, wanted: BinOp| match &e.kind {
-            ExprKind::Binary(op, a, b) => *op == wanted && is(a, top) && b.kind == ExprKind::Int(1),
+        let one = &ExprKind::Int(1);
+        let place = |e: &Expr, is_place: &dyn Fn(&Expr) -> bool| match &e.kind {
+            ExprKind::Element(t, at) => *t == tape && at.len() == 1 && is_place(&at[0]),
             _ => false,
         };
         let assigns = |s: &Stmt| match &s.kind {
             StmtKind::Assign(to, value) => Some((to.clone(), value.clone())),
             _ => None,
         };
-        let (first, second) = match (unit.body.as_slice(), rest.len()) {
-            ([check, first, second], 1) if matches!(check.kind, StmtKind::LogicalIf(..)) => {
-                (assigns(first)?, assigns(second)?)
+        let checks = |s: &Stmt| matches!(s.kind, StmtKind::LogicalIf(..));
+        match unit.body.as_slice() {
+            [check, stored, counted] if checks(check) => {
+                let (stored, counted) = (assigns(stored)?, assigns(counted)?);
+                let next = |e: &Expr| plus(e, BinOp::Add, one);
+                let counts = is(&counted.0, top) && next(&counted.1);
+                (counts && place(&stored.0, &next) && is(&stored.1, x)).then_some(Move::Push)
             }
-            ([first, second], 0) => (assigns(first)?, assigns(second)?),
-            _ => return None,
-        };
-        let push = is(&first.0, top) && counts(&first.1, BinOp::Add);
-        let pop = is(&second.0, top) && counts(&second.1, BinOp::Sub);
-        match rest.len() {
-            1 if push && on_tape(&second.0) && is(&second.1, x) => Some(Move::Push),
-            0 if pop && on_tape(&first.1) && is(&first.0, x) => Some(Move::Pop),
+            [counted, check] if checks(check) => {
+                let counted = assigns(counted)?;
+                let more = plus(&counted.1, BinOp::Add, &ExprKind::Var(x));
+                (is(&counted.0, top) && more).then_some(Move::MakeRoom)
+            }
+            [loaded, counted] => {
+                let (loaded, counted) = (assigns(loaded)?, assigns(counted)?);
+                let counts = is(&counted.0, top) && plus(&counted.1, BinOp::Sub, one);
+                let last = |e: &Expr| is(e, top);
+                (counts && is(&loaded.0, x) && place(&loaded.1, &last)).then_some(Move::Pop)
+            }
             _ => None,
         }
     }
@@ -129,23 +155,33 @@ impl Move {
     /// The statements that take the place of a call.
     fn statements(self, args: &[Expr], span: Span) -> Option<Block> {
         let (value, tape, top) = (args.first()?, args.get(1)?.base()?, args.get(2)?);
+        let most = args.get(3)?;
         let place = Expr::element(tape, vec![top.clone()], span);
-        let counted = |op| {
-            let one = Expr::int(1, span);
-            Stmt::assign(top.clone(), Expr::binary(op, top.clone(), one), span)
+        let one = Expr::int(1, span);
+        let counted = |op, n: &Expr| {
+            let after = Expr::binary(op, top.clone(), n.clone());
+            Stmt::assign(top.clone(), after, span)
+        };
+        let check = |op, need: Expr| {
+            let full = Expr::binary(op, need, most.clone());
+            Stmt::logical_if(full, full_tape(span), span)
         };
         Some(match self {
-            Move::Push => {
-                let full = Expr::binary(BinOp::Ge, top.clone(), args.get(3)?.clone());
-                vec![
-                    Stmt::logical_if(full, full_tape(span), span),
-                    counted(BinOp::Add),
-                    Stmt::assign(place, value.clone(), span),
-                ]
-            }
+            Move::Push => vec![
+                check(BinOp::Ge, top.clone()),
+                counted(BinOp::Add, &one),
+                Stmt::assign(place, value.clone(), span),
+            ],
             Move::Pop => vec![
                 Stmt::assign(value.clone(), place, span),
-                counted(BinOp::Sub),
+                counted(BinOp::Sub, &one),
+            ],
+            Move::MakeRoom => vec![
+                check(
+                    BinOp::Gt,
+                    Expr::binary(BinOp::Add, top.clone(), value.clone()),
+                ),
+                counted(BinOp::Add, value),
             ],
         })
     }

@@ -205,8 +205,7 @@ impl Tapes {
     pub fn grow(&self, builder: &mut UnitBuilder, growers: &Growers, blocks: [&mut Block; 2]) {
         for (kind, vars) in &self.used {
             if growers.contains_key(kind) {
-                let symbol = &mut builder.unit.symbols[vars.values()];
-                symbol.attributes.insert(Attribute::Growing);
+                make_growing(builder, vars);
             }
         }
         for block in blocks {
@@ -234,9 +233,23 @@ impl Tapes {
                 _ => sum(var(vars.top()), Expr::int(1, Span::NONE)),
             };
             let grower = builder.procedure(name, Class::Subroutine, None);
-            let args = vec![var(vars.values()), need, var(vars.capacity())];
+            let mut args = vars.symbols().map(var).to_vec();
+            args.push(need);
             **action = Stmt::call(grower, args, action.span);
         }
+    }
+}
+
+/// Makes a tape one that grows, of which the number of values and the number that there is room for are components.
+fn make_growing(builder: &mut UnitBuilder, vars: &TapeVars) {
+    let unit = &mut builder.unit;
+    let tape = &mut unit.symbols[vars.values()];
+    tape.attributes.insert(Attribute::Growing);
+    let tape = tape.name.clone();
+    for (s, component) in [(vars.top(), "TOP"), (vars.capacity(), "MOST")] {
+        let name = format!("{tape}%{component}");
+        unit.symbols.rename(s, name.into());
+        unit.undeclare(s);
     }
 }
 
@@ -292,8 +305,10 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
         ..Symbol::variable(name.into(), Type::Integer(8), span)
     };
     let tape = builder.declare(tape);
+    let component = |which| format!("TAPE_{}%{which}", kind.letter());
+    let top = builder.declare(long(&component("TOP"), StorageClass::Dummy));
+    let most = builder.declare(long(&component("MOST"), StorageClass::Dummy));
     let need = builder.declare(long("NEED", StorageClass::Dummy));
-    let most = builder.declare(long("MOST", StorageClass::Dummy));
     let larger = builder.declare(long("LARGER", StorageClass::Local));
     let times = builder.declare(long("TIMES", StorageClass::Local));
     let status = builder.declare(long("STATUS", StorageClass::Local));
@@ -304,7 +319,7 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
     };
     kept.attributes.insert(Attribute::Allocatable);
     let kept = builder.declare(kept);
-    builder.unit.args = [tape, need, most].map(Arg::Dummy).to_vec();
+    builder.unit.args = [tape, top, most, need].map(Arg::Dummy).to_vec();
     let most_of_all = Expr::long(limit, span);
     let factor = binary(BinOp::Pow, Expr::int(2, span), var(times));
     let wanted = binary(BinOp::Mul, factor, var(most));

@@ -132,6 +132,11 @@ impl TapeVars {
     pub fn capacity(&self) -> SymId {
         self.capacity
     }
+
+    /// All of them, as they are arguments.
+    pub fn symbols(&self) -> [SymId; 3] {
+        [self.values, self.top, self.capacity]
+    }
 }
 
 impl Tapes {
@@ -215,29 +220,25 @@ impl Tapes {
     /// The actual arguments for a callee that uses a tape.
     pub fn actuals(&mut self, builder: &mut UnitBuilder, kind: TapeKind, span: Span) -> Vec<Expr> {
         let v = self.vars(builder, kind);
-        [v.values, v.top, v.capacity]
-            .map(|s| Expr::var(s, span))
-            .to_vec()
+        v.symbols().map(|s| Expr::var(s, span)).to_vec()
     }
 
     /// The tape that a symbol is a variable of, if any.
     pub fn kind_of(&self, s: SymId) -> Option<TapeKind> {
-        let of = |v: &TapeVars| [v.values, v.top, v.capacity].contains(&s);
+        let of = |v: &TapeVars| v.symbols().contains(&s);
         let found = self.used.iter().find(|(_, v)| of(v));
         found.map(|(kind, _)| *kind)
     }
 
     /// The variables of all tapes.
     pub fn symbols(&self) -> impl Iterator<Item = SymId> + '_ {
-        self.used
-            .values()
-            .flat_map(|v| [v.values, v.top, v.capacity])
+        self.used.values().flat_map(TapeVars::symbols)
     }
 
     /// Makes the tapes arguments of the unit.
     pub fn add_arguments(&self, builder: &mut UnitBuilder) {
         for v in self.used.values() {
-            for s in [v.values, v.top, v.capacity] {
+            for s in v.symbols() {
                 builder.unit.symbols[s].storage_class = StorageClass::Dummy;
                 builder.unit.args.push(Arg::Dummy(s));
             }

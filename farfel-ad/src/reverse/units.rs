@@ -11,6 +11,7 @@ use super::tape_size::{self, SweptUnit, Unknown};
 use super::unit_builder::{UnitBuilder, zero};
 use super::{AdjointEngine, Part, aliased_arguments, dead_code, groups, heads, known_zeros, state};
 use crate::legal::argument_sizes::ArrayArgument;
+use crate::legal::called::called;
 use crate::locations::{Set, Space, common_members};
 use crate::parallel::{self, DerivativeUnit};
 use crate::passes::{Derivative, simplify_derivative};
@@ -190,7 +191,10 @@ impl AdjointEngine {
             };
             simplify_derivative(&mut derivative)?;
         }
+        // Checks for room may have been combined, so that nothing makes room any more.
+        let called: HashSet<Name> = out.iter().flat_map(|m| called(&m.unit)).collect();
         let subprograms = tape_subprograms.into_iter();
+        let subprograms = subprograms.filter(|u| called.contains(&u.name));
         out.extend(subprograms.map(|unit| self.not_derived(unit)));
         Ok(out)
     }

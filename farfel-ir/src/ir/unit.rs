@@ -626,8 +626,9 @@ pub enum Attribute {
     Automatic,
     /// Has no derivative. Specified by a comment, not by a statement.
     Constant,
-    /// A tape that subprograms can enlarge when it is passed to them: it is the component V of a
-    /// variable of a derived type that generated code declares.
+    /// A tape that subprograms can enlarge when it is passed to them: it is the component V of a variable of a
+    /// derived type that generated code declares. Its other components are the variables `TAPE%TOP` and `TAPE%MOST`
+    /// ([`Symbol::is_component`]), which are arguments wherever it is one.
     Growing,
 }
 
@@ -775,6 +776,12 @@ impl Symbol {
             only_reads: Vec::new(),
             origin: Origin::Written,
         }
+    }
+
+    /// Whether this is the component TOP or MOST of a growing tape ([`Attribute::Growing`]), whose name is
+    /// `TAPE%TOP` or `TAPE%MOST`. Such variables are not declared; the tape is.
+    pub fn is_component(&self) -> bool {
+        self.name.contains('%')
     }
 
     /// Creates a local scalar variable for a pass.
@@ -1177,7 +1184,7 @@ impl Unit {
 
     /// Declares a symbol, except for what is written.
     fn declare_unless(&mut self, id: SymId, written: &Written) {
-        if self.typed_header && self.result == Some(id) {
+        if self.typed_header && self.result == Some(id) || self.symbols[id].is_component() {
             return;
         }
         let type_written = written.types.contains(&id);

@@ -8,7 +8,7 @@ use super::scope::Scope;
 use crate::ir::{
     ArrayConstructor, Attribute, BinOp, Dim, Expr, ExprKind, ImpliedDo, SymId, Type, UnOp,
 };
-use crate::syntax::growing::COMPONENT;
+use crate::syntax::growing::VALUES;
 
 /// The precedence of an operator (ANSI X3.9-1978, 6.5; Fortran 90, 7.1.1). An operand needs
 /// parentheses if its precedence is less than its position requires.
@@ -207,8 +207,8 @@ impl Line {
 
     /// Prints the component of a growing tape, and nothing for any other symbol.
     pub(super) fn component(&mut self, scope: &Scope, s: SymId) {
-        if scope.unit.symbols[s].has(Attribute::Growing) {
-            self.push(COMPONENT);
+        if is_growing(scope, s) {
+            self.push(VALUES);
         }
     }
 
@@ -254,7 +254,20 @@ impl Line {
     /// Prints `(a, b)`.
     pub(super) fn arguments(&mut self, scope: &Scope, args: &[Expr]) {
         self.open();
-        self.exprs(scope, args);
+        let symbol = |e: &Expr| match e.kind {
+            ExprKind::Var(s) => Some(s),
+            _ => None,
+        };
+        let has_tape = args.iter().filter_map(symbol).any(|s| is_growing(scope, s));
+        // The components of a tape come with it.
+        let mut components: Vec<SymId> = Vec::new();
+        let written = args.iter().filter(|e| {
+            let component = |s: &SymId| scope.unit.symbols[*s].is_component();
+            let comes = symbol(e).filter(|s| has_tape && component(s) && !components.contains(s));
+            components.extend(comes);
+            comes.is_none()
+        });
+        self.list(written, |l, e| l.expr(scope, e));
         self.push(")");
     }
 
@@ -382,4 +395,8 @@ impl Line {
             }
         }
     }
+}
+
+fn is_growing(scope: &Scope, s: SymId) -> bool {
+    scope.unit.symbols[s].has(Attribute::Growing)
 }

@@ -7,7 +7,7 @@ use crate::ir::{
     Attribute, Class, DataSet, Entity, Expr, ExprKind, Implicit, Intent, SaveItem, Spec, SpecKind,
     SymId, Type, Unit,
 };
-use crate::syntax::growing::{PREFIX, suffix};
+use crate::syntax::growing::{COUNTER, PREFIX, suffix};
 use std::collections::HashSet;
 
 impl Writer<'_> {
@@ -154,6 +154,7 @@ fn tape_lines(scope: &Scope, tapes: &[(Type, Vec<SymId>)]) -> Vec<String> {
         statements.push(format!("TYPE {PREFIX}{}", suffix(*ty)));
         statements.push("SEQUENCE".to_owned());
         statements.push(format!("{ty}, ALLOCATABLE :: V(:)"));
+        statements.push(format!("{COUNTER} TOP, MOST"));
         statements.push("END TYPE".to_owned());
     }
     for (ty, tapes) in tapes {

@@ -119,8 +119,11 @@ impl Line {
 
     /// Prints `(X, *)`, the dummy arguments of a header or ENTRY.
     pub(super) fn dummies(&mut self, scope: &Scope, args: &[Arg]) {
+        // The components of a tape come with it.
+        let component = |s: SymId| scope.unit.symbols[s].is_component();
+        let written = args.iter().filter(|a| !a.sym().is_some_and(component));
         self.open();
-        self.list(args, |l, a| match a {
+        self.list(written, |l, a| match a {
             Arg::Dummy(s) => l.push(scope.callee(*s)),
             Arg::AltReturn(_) => l.push("*"),
         });

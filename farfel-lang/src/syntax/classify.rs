@@ -348,7 +348,7 @@ impl StatementParser<'_> {
         if at == self.pos {
             return false;
         }
-        at = self.grown_end(at);
+        at = self.component_end(at);
         for _ in 0..2 {
             if self.at(at) == b'(' {
                 match self.closing(at) {

@@ -183,9 +183,10 @@ impl StatementParser<'_> {
     pub fn designator(&mut self) -> ParseResult<Expr> {
         let from = self.pos;
         let (sym, span) = self.expect_sym("a name")?;
-        if self.open_unit.unit.symbols[sym].has(Attribute::Growing) {
-            self.pos = self.grown_end(self.pos);
-        }
+        let sym = match self.open_unit.unit.symbols[sym].has(Attribute::Growing) {
+            true => self.component_of(sym),
+            false => sym,
+        };
         if self.peek() != b'(' {
             return Ok(Expr::var(sym, span));
         }

@@ -2,25 +2,36 @@
 //!
 //! ```fortran
 //!       TYPE FARFEL_R8; SEQUENCE; DOUBLE PRECISION, ALLOCATABLE :: V(:)
-//!       END TYPE; TYPE (FARFEL_R8) TAPE_R8
+//!       INTEGER*8 TOP, MOST; END TYPE; TYPE (FARFEL_R8) TAPE_R8
 //!       ...
-//!       TAPE_R8%V(TOP_R8) = X
+//!       TAPE_R8%V(TAPE_R8%TOP) = X
+//!       CALL F(TAPE_R8)
 //! ```
 //!
 //! A subprogram can change the size of an allocatable array only if its callers have an explicit
 //! interface, which FORTRAN 77 does not have, or if the array is a component of what they pass. In
-//! the program, a growing tape is simply an array ([`Attribute::Growing`]); other types with
+//! the program, a growing tape is an array ([`Attribute::Growing`]), and the number of values on it and
+//! the number that it has room for are variables ([`Symbol::is_component`](crate::ir::Symbol::is_component)),
+//! which are arguments beside it; their first place in a list of arguments is not printed. Other types with
 //! components are not supported.
 
 use super::statement_parser::StatementParser;
-use crate::ir::{Attribute, Dim, Entity, Expr, ExprKind, SpecKind, StorageClass, Type};
+use crate::ir::{
+    Arg, Attribute, Dim, Entity, Expr, ExprKind, SpecKind, StorageClass, SymId, Symbol, Type,
+};
 use crate::source::Span;
 
 /// The prefix of the names of the types.
 pub(crate) const PREFIX: &str = "FARFEL_";
 
-/// The component of the types.
-pub(crate) const COMPONENT: &str = "%V";
+/// The component of the types that has the values.
+pub(crate) const VALUES: &str = "%V";
+
+/// The other components: the number of values, and the number that there is room for.
+pub(crate) const COMPONENTS: [&str; 2] = ["%TOP", "%MOST"];
+
+/// The type of these.
+pub(crate) const COUNTER: Type = Type::Integer(8);
 
 /// Returns the suffix after the prefix: `R8` for DOUBLE PRECISION.
 pub(crate) fn suffix(ty: Type) -> String {
@@ -83,7 +94,9 @@ impl StatementParser<'_> {
         if self.end().is_err() {
             return false;
         }
+        let span = self.since(from);
         for sym in &list {
+            let components = self.components(*sym, span);
             let symbol = &mut self.open_unit.unit.symbols[*sym];
             let dummy = symbol.storage_class == StorageClass::Dummy;
             let upper = dummy.then(|| Expr::new(ExprKind::Star, Span::NONE));
@@ -93,6 +106,12 @@ impl StatementParser<'_> {
             symbol.tape = true;
             if !dummy {
                 symbol.attributes.insert(Attribute::Allocatable);
+                continue;
+            }
+            let unit = &mut self.open_unit.unit;
+            if let Some(at) = unit.arg_position(*sym) {
+                let args = components.map(Arg::Dummy);
+                unit.args.splice(at + 1..at + 1, args);
             }
         }
         let entity = |sym| Entity { sym, dims: true };
@@ -100,13 +119,62 @@ impl StatementParser<'_> {
         true
     }
 
+    /// Returns the variables that are the other components of a tape.
+    fn components(&mut self, tape: SymId, span: Span) -> [SymId; 2] {
+        COMPONENTS.map(|component| {
+            let symbols = &mut self.open_unit.unit.symbols;
+            let name = format!("{}{component}", symbols[tape].name);
+            let storage_class = symbols[tape].storage_class.clone();
+            let found = symbols.intern(&name, span);
+            symbols[found] = Symbol {
+                typed: true,
+                storage_class,
+                ..Symbol::variable(name.into(), COUNTER, span)
+            };
+            found
+        })
+    }
+
+    /// Reads the component of a tape if one comes next, and returns its variable.
+    pub(super) fn component_of(&mut self, tape: SymId) -> SymId {
+        let end = self.component_end(self.pos);
+        let component = self.text(self.pos, end);
+        let symbols = &self.open_unit.unit.symbols;
+        let name = format!("{}{component}", symbols[tape].name);
+        self.pos = end;
+        symbols.find(&name).unwrap_or(tape)
+    }
+
     /// Returns the index after the component of a tape, if it comes next.
-    pub(super) fn grown_end(&self, at: usize) -> usize {
-        let end = at + COMPONENT.len();
-        let there = self.st.text.get(at..end) == Some(COMPONENT.as_bytes());
-        match there && self.name_end(at + 1) == end {
-            true => end,
-            false => at,
+    pub(super) fn component_end(&self, at: usize) -> usize {
+        let mut all = COMPONENTS.into_iter().chain([VALUES]);
+        let there = |c: &&str| {
+            let end = at + c.len();
+            self.st.text.get(at..end) == Some(c.as_bytes()) && self.name_end(at + 1) == end
+        };
+        at + all.find(there).map_or(0, str::len)
+    }
+
+    /// Adds the components of tapes to the arguments of a call.
+    pub(super) fn with_components(&self, args: Vec<Expr>) -> Vec<Expr> {
+        let symbols = &self.open_unit.unit.symbols;
+        let grows = |e: &Expr| match e.kind {
+            ExprKind::Var(s) if symbols[s].has(Attribute::Growing) => Some(s),
+            _ => None,
+        };
+        if !args.iter().any(|e| grows(e).is_some()) {
+            return args;
         }
+        let mut all = Vec::new();
+        for e in args {
+            let (tape, span) = (grows(&e), e.span);
+            all.push(e);
+            for component in COMPONENTS {
+                let name = |s| format!("{}{component}", symbols[s].name);
+                let found = tape.and_then(|s| symbols.find(&name(s)));
+                all.extend(found.map(|s| Expr::var(s, span)));
+            }
+        }
+        all
     }
 }

@@ -57,7 +57,7 @@ impl StatementParser<'_> {
                 } else {
                     Vec::new()
                 };
-                StmtKind::Call(sym, args)
+                StmtKind::Call(sym, self.with_components(args))
             }
             StatementKind::Return => StmtKind::Return(self.optional()?),
             StatementKind::Stop => StmtKind::Stop(self.optional()?),

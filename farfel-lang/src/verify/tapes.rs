@@ -1,18 +1,33 @@
-//! Checks that a growing tape is passed as a growing tape.
+//! Checks that a growing tape is passed as a growing tape, and its components with it.
 
-use crate::ir::{Attribute, ExprKind, Symbol, Unit, for_each_reference};
+use crate::ir::{Attribute, ExprKind, SymId, Symbol, Unit, for_each_reference};
 use crate::resolve::EntryPoints;
+use crate::syntax::growing::COMPONENTS;
 
-/// Checks the calls of one derivative.
+/// Checks the arguments of a unit, and of its calls.
 pub(super) fn check(unit: &Unit, callable: &EntryPoints, errors: &mut Vec<String>) {
     let grows = |s: &Symbol| s.has(Attribute::Growing);
+    let dummies: Vec<_> = unit.args.iter().map(|a| a.sym()).collect();
+    without_components(unit, &dummies, &unit.name, errors);
+    for (_, s) in unit.symbols.iter().filter(|(_, s)| s.is_component()) {
+        let tape = s.name.split('%').next().and_then(|t| unit.symbols.find(t));
+        if !tape.is_some_and(|t| grows(&unit.symbols[t])) {
+            errors.push(format!("{}: {} belongs to no tape", unit.name, s.name));
+        }
+    }
     for_each_reference(&unit.body, &mut |call| {
         let callee = &unit.symbols[call.procedure].name;
+        let actuals = call.args.iter().map(|e| match e.kind {
+            ExprKind::Var(s) => Some(s),
+            _ => None,
+        });
+        let actuals: Vec<_> = actuals.collect();
+        without_components(unit, &actuals, callee, errors);
         let Some(point) = callable.get(callee) else {
             return;
         };
-        for (actual, dummy) in call.args.iter().zip(point.args) {
-            let (ExprKind::Var(s), Some(d)) = (&actual.kind, dummy.sym()) else {
+        for (actual, dummy) in actuals.iter().zip(point.args) {
+            let (Some(s), Some(d)) = (actual, dummy.sym()) else {
                 continue;
             };
             let (actual, dummy) = (&unit.symbols[*s], &point.unit.symbols[d]);
@@ -24,4 +39,24 @@ pub(super) fn check(unit: &Unit, callable: &EntryPoints, errors: &mut Vec<String
             }
         }
     });
+}
+
+/// Reports components that are not arguments beside their tape. Tapes of tangents have none of their own.
+fn without_components(
+    unit: &Unit,
+    args: &[Option<SymId>],
+    procedure: &str,
+    errors: &mut Vec<String>,
+) {
+    for tape in args.iter().flatten().map(|t| &unit.symbols[*t]) {
+        let own = |c: &str| unit.symbols.find(&format!("{}{c}", tape.name));
+        let complete = |s: SymId| args.contains(&Some(s));
+        let mut components = COMPONENTS.into_iter().filter_map(own);
+        if tape.has(Attribute::Growing) && !components.all(complete) {
+            errors.push(format!(
+                "{}: {procedure} gets {} without its components",
+                unit.name, tape.name
+            ));
+        }
+    }
 }

@@ -1,8 +1,9 @@
-//! Subprograms that push and pop values, arrays and sections, on tapes that grow.
+//! Subprograms that push and pop values, arrays and sections, and make room for several values, on tapes that grow.
 //!
 //! ```fortran
-//!       CALL F_PUSH_R8(X, TAPE, TOP, MOST)            CALL F_POP_R8(X, TAPE, TOP)
-//!       CALL F_PUSHN_R8(Y, N, TAPE, TOP, MOST)        CALL F_POPN_R8(Y, N, TAPE, TOP)
+//!       CALL F_PUSH_R8(X, TAPE)            CALL F_POP_R8(X, TAPE)
+//!       CALL F_PUSHN_R8(Y, N, TAPE)        CALL F_POPN_R8(Y, N, TAPE)
+//!       CALL F_ROOM_R8(N, TAPE)
 //! ```
 //!
 //! They take the place of a check for room, a counter, and an assignment or a nest of loops. A program has them if enough
@@ -13,6 +14,7 @@
 //! what is called where they are, and removes those of other values after them.
 
 pub(super) mod arrays;
+mod room;
 mod subprograms;
 pub(super) mod values;
 
@@ -37,6 +39,10 @@ const LEAST_LOOPS: usize = 6;
 /// The number of values that are pushed on one tape at least, if subprograms are to do it.
 const LEAST_PUSHES: usize = 14;
 
+/// The number of times that room is made on one tape at least, if a subprogram is to do it: a call takes the place of two
+/// or three lines.
+const LEAST_ROOMS: usize = 6;
+
 /// The number of values that there is room for after a call: what follows needs no check.
 pub(super) const ROOM_AFTER: usize = 64;
 
@@ -54,6 +60,8 @@ pub(super) struct TapeSubprograms {
     pub arrays: Option<PushAndPop>,
     /// Those for single values.
     pub values: Option<PushAndPop>,
+    /// The one that makes room.
+    pub room: Option<Name>,
 }
 
 /// The subprograms of each tape that has them.
@@ -73,7 +81,7 @@ impl AdjointEngine {
         for (s, (p, grow)) in swept.iter().zip(parts()) {
             if sequential(p) && !grow.is_empty() {
                 for block in [&s.made.forward, &s.made.backward] {
-                    count(&s.builder.unit, grow, block, false, &mut pushes);
+                    count(s, grow, block, false, &mut pushes);
                 }
             }
         }
@@ -106,6 +114,8 @@ struct Pushes {
     loops: usize,
     /// The single values.
     values: usize,
+    /// The times that room is made for something else.
+    rooms: usize,
 }
 
 /// The names of the subprograms, by grower, where enough is pushed.
@@ -121,7 +131,9 @@ fn named(
             pop: name(pop),
         };
         let (arrays, values) = (pushes.loops >= LEAST_LOOPS, pushes.values >= LEAST_PUSHES);
+        let rooms = pushes.rooms + if arrays { 0 } else { pushes.loops };
         let names = TapeSubprograms {
+            room: (rooms >= LEAST_ROOMS).then(|| name("ROOM")),
             arrays: arrays.then(|| both("PUSHN", "POPN")),
             values: values.then(|| both("PUSH", "POP")),
         };
@@ -132,12 +144,13 @@ fn named(
 
 /// Adds the pushes in a block, which may be in an innermost loop.
 fn count(
-    unit: &Unit,
+    swept: &SweptUnit,
     growers: &Growers,
     block: &[Stmt],
     innermost: bool,
     found: &mut BTreeMap<Name, Pushes>,
 ) {
+    let unit = &swept.builder.unit;
     for (i, s) in block.iter().enumerate() {
         let of = |kind: Option<TapeKind>| kind.and_then(|k| growers.get(&k));
         if let Some(push) = pushed(unit, &block[i..])
@@ -149,10 +162,15 @@ fn count(
             && let Some(grower) = of(push.kind(unit))
         {
             found.entry(grower.clone()).or_default().values += 1;
+        } else if !innermost
+            && let Some(room) = room::made(unit, &block[i..])
+            && let Some(grower) = of(swept.tapes.kind_of(room.top))
+        {
+            found.entry(grower.clone()).or_default().rooms += 1;
         }
         let innermost = innermost || is_innermost(unit, s, &|_| false);
         for b in s.blocks() {
-            count(unit, growers, b, innermost, found);
+            count(swept, growers, b, innermost, found);
         }
     }
 }
@@ -218,6 +236,7 @@ struct Replacement {
     values: Vec<Expr>,
     tape: SymId,
     top: SymId,
+    most: SymId,
     statements: usize,
 }
 
@@ -236,8 +255,7 @@ impl Caller<'_> {
             {
                 let span = block[at].span;
                 let mut args = r.values;
-                args.extend([r.tape, r.top].map(|s| Expr::var(s, span)));
-                args.extend(room(&block[at]).cloned());
+                args.extend([r.tape, r.top, r.most].map(|s| Expr::var(s, span)));
                 let call = Stmt::call(subprogram, args, span);
                 block.splice(at..at + r.statements, [call]);
             } else {
@@ -263,7 +281,7 @@ impl Caller<'_> {
             return;
         };
         let name = &self.unit.symbols[*f].name;
-        if let [_, wanted, _] = args.as_mut_slice()
+        if let [_, _, _, wanted] = args.as_mut_slice()
             && self.growers.values().any(|g| g == name)
             && check.label.is_none()
             && counted.label.is_none()
@@ -276,42 +294,64 @@ impl Caller<'_> {
     }
 
     fn replacement(&self, block: &[Stmt], innermost: bool) -> Option<Replacement> {
+        self.of_value(block, innermost)
+            .or_else(|| self.of_array(block))
+            .or_else(|| self.of_room(block).filter(|_| !innermost))
+    }
+
+    fn of_value(&self, block: &[Stmt], innermost: bool) -> Option<Replacement> {
         let unit = &*self.unit;
-        let grows = |tape: SymId| unit.symbols[tape].has(Attribute::Growing);
-        if let Some(made) = values::pushed_with_room(unit, block)
-            .or_else(|| values::popped(unit, block).filter(|_| !innermost))
-        {
-            let names = self.calls.get(&made.kind(unit)?)?.values.as_ref()?;
-            return grows(made.tape).then(|| Replacement {
-                name: if made.push { &names.push } else { &names.pop }.clone(),
-                values: vec![made.value],
-                tape: made.tape,
-                top: made.top,
-                statements: if made.push { 3 } else { 2 },
-            });
-        }
+        let made = values::pushed_with_room(unit, block)
+            .or_else(|| values::popped(unit, block).filter(|_| !innermost))?;
+        let names = self.calls.get(&made.kind(unit)?)?.values.as_ref()?;
+        Some(Replacement {
+            name: if made.push { &names.push } else { &names.pop }.clone(),
+            values: vec![made.value],
+            tape: made.tape,
+            top: made.top,
+            most: self.most(made.tape)?,
+            statements: if made.push { 3 } else { 2 },
+        })
+    }
+
+    fn of_array(&self, block: &[Stmt]) -> Option<Replacement> {
+        let unit = &*self.unit;
         let push = pushed_with_room(unit, block);
         let is_push = push.is_some();
         let made = push.or_else(|| popped(unit, block))?;
         let names = self.calls.get(&made.kind(unit)?)?.arrays.as_ref()?;
-        grows(made.tape).then(|| Replacement {
+        Some(Replacement {
             name: if is_push { &names.push } else { &names.pop }.clone(),
             values: vec![made.array, made.number],
             tape: made.tape,
             top: made.top,
+            most: self.most(made.tape)?,
             statements: if is_push { 3 } else { 2 },
         })
     }
-}
 
-/// The maximum number of values, in a check for room.
-fn room(check: &Stmt) -> Option<&Expr> {
-    match &check.kind {
-        StmtKind::LogicalIf(full, _) => match &full.kind {
-            ExprKind::Binary(_, _, most) => Some(most),
-            _ => None,
-        },
-        _ => None,
+    fn of_room(&self, block: &[Stmt]) -> Option<Replacement> {
+        let unit = &*self.unit;
+        let made = room::made(unit, block)?;
+        let tape = unit.symbols[made.top].name.strip_suffix("%TOP")?;
+        let tape = unit.symbols.find(tape)?;
+        let kind = TapeKind::of(unit.symbols[tape].ty?);
+        Some(Replacement {
+            name: self.calls.get(&kind)?.room.clone()?,
+            values: vec![made.number],
+            tape,
+            top: made.top,
+            most: self.most(tape)?,
+            statements: 2,
+        })
+    }
+
+    /// The number of values that a growing tape has room for.
+    fn most(&self, tape: SymId) -> Option<SymId> {
+        let symbols = &self.unit.symbols;
+        let tape = &symbols[tape];
+        let name = format!("{}%MOST", tape.name);
+        symbols.find(&name).filter(|_| tape.has(Attribute::Growing))
     }
 }
 

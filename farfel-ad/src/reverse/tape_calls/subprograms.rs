@@ -1,4 +1,4 @@
-//! The subprograms that push and pop.
+//! The subprograms that push and pop, and that make room.
 
 use super::super::tape::TapeKind;
 use super::super::unit_builder::UnitBuilder;
@@ -6,182 +6,178 @@ use super::{PushAndPop, TapeSubprograms, with_room_after};
 use farfel_lang::Span;
 use farfel_lang::ir::build::{difference, sum};
 use farfel_lang::ir::{
-    Arg, Attribute, BinOp, Block, Class, Dim, Expr, Name, Stmt, StorageClass, SymId, Symbol, Type,
-    Unit, UnitKind,
+    Arg, Attribute, BinOp, Class, Dim, Expr, Name, Stmt, StorageClass, SymId, Symbol, Type, Unit,
+    UnitKind,
 };
 use std::collections::HashSet;
 
-/// What a subprogram pushes or pops.
+/// What is moved to a tape or from it.
 #[derive(Clone, Copy)]
-enum Pushed {
+enum Moved {
     Value,
     Array,
 }
 
 /// Returns the subprograms of a tape that `grower` enlarges.
 pub(super) fn subprograms(kind: TapeKind, grower: &Name, names: &TapeSubprograms) -> Vec<Unit> {
-    let both = |pushed: Pushed, names: &PushAndPop| {
+    let both = |moved: Moved, names: &PushAndPop| {
         [
-            subprogram(kind, pushed, &names.push, Some(grower)),
-            subprogram(kind, pushed, &names.pop, None),
+            Subprogram::new(&names.push, kind).push(moved, grower),
+            Subprogram::new(&names.pop, kind).pop(moved),
         ]
     };
-    let values = names.values.iter().flat_map(|n| both(Pushed::Value, n));
-    let arrays = names.arrays.iter().flat_map(|n| both(Pushed::Array, n));
-    values.chain(arrays).collect()
+    let values = names.values.iter().flat_map(|n| both(Moved::Value, n));
+    let arrays = names.arrays.iter().flat_map(|n| both(Moved::Array, n));
+    let room = names.room.iter();
+    let room = room.map(|n| Subprogram::new(n, kind).make_room(grower));
+    values.chain(arrays).chain(room).collect()
 }
 
-fn subprogram(kind: TapeKind, pushed: Pushed, name: &Name, grower: Option<&Name>) -> Unit {
-    let span = Span::NONE;
-    let unit = Unit::new(UnitKind::Subroutine, name.clone(), span);
-    let mut builder = UnitBuilder::new(unit, Name::default(), HashSet::new());
-    let dummy = |name: String, ty: Type, upper: Option<Expr>| Symbol {
-        dims: (upper.into_iter())
-            .map(|upper| Dim {
-                lower: None,
-                upper: Some(upper),
-            })
-            .collect(),
+/// A subprogram that gets a tape.
+struct Subprogram {
+    builder: UnitBuilder,
+    kind: TapeKind,
+    /// The tape, the number of values on it, and the number that it has room for.
+    tape: [SymId; 3],
+}
+
+impl Subprogram {
+    fn new(name: &Name, kind: TapeKind) -> Self {
+        let unit = Unit::new(UnitKind::Subroutine, name.clone(), Span::NONE);
+        let mut builder = UnitBuilder::new(unit, Name::default(), HashSet::new());
+        let name = format!("TAPE_{}", kind.letter());
+        let mut tape = dummy(&name, kind.ty(), Some(Expr::star(Span::NONE)));
+        tape.tape = true;
+        tape.attributes.insert(Attribute::Growing);
+        let component = |which| dummy(&format!("{name}%{which}"), Type::Integer(8), None);
+        let tape = [tape, component("TOP"), component("MOST")].map(|s| builder.declare(s));
+        Subprogram {
+            builder,
+            kind,
+            tape,
+        }
+    }
+
+    /// Declares what is moved: X, or the array A of N elements. Returns its arguments, the name in a statement, and the
+    /// number of values.
+    fn moved(&mut self, moved: Moved) -> (Vec<SymId>, Expr, Expr) {
+        let span = Span::NONE;
+        match moved {
+            Moved::Value => {
+                let x = self.builder.declare(dummy("X", self.kind.ty(), None));
+                (vec![x], var(x), Expr::int(1, span))
+            }
+            Moved::Array => {
+                let n = self.builder.declare(dummy("N", Type::INTEGER, None));
+                let a = dummy("A", self.kind.ty(), Some(var(n)));
+                let a = self.builder.declare(a);
+                let all = Expr::range(Some(Expr::int(1, span)), Some(var(n)), None, span);
+                (vec![a, n], Expr::element(a, vec![all], span), var(n))
+            }
+        }
+    }
+
+    /// The place of the `n` values after the first values of the tape.
+    fn place(&self, moved: Moved, before: Expr, n: &Expr) -> Expr {
+        let span = Span::NONE;
+        let first = sum(before.clone(), Expr::int(1, span));
+        let place = match moved {
+            Moved::Value => first,
+            Moved::Array => Expr::range(Some(first), Some(sum(before, n.clone())), None, span),
+        };
+        Expr::element(self.tape[0], vec![place], span)
+    }
+
+    /// The number of values that N stands for, which may be negative.
+    fn counted(&mut self, moved: Moved, n: &Expr) -> Expr {
+        match moved {
+            Moved::Value => n.clone(),
+            Moved::Array => {
+                let args = vec![n.clone(), Expr::int(0, Span::NONE)];
+                self.builder.call("MAX", args, Span::NONE)
+            }
+        }
+    }
+
+    fn push(mut self, moved: Moved, grower: &Name) -> Unit {
+        let [_, top, _] = self.tape;
+        let (args, value, n) = self.moved(moved);
+        let after = sum(var(top), self.counted(moved, &n));
+        let place = self.place(moved, var(top), &n);
+        let body = vec![
+            self.check(with_room_after(&after), grower),
+            Stmt::assign(place, value, Span::NONE),
+            Stmt::assign(var(top), after, Span::NONE),
+        ];
+        let remark = match moved {
+            Moved::Value => " Pushes a value on a tape",
+            Moved::Array => " Pushes the N elements of an array on a tape",
+        };
+        self.with(args, body, remark)
+    }
+
+    fn pop(mut self, moved: Moved) -> Unit {
+        let [tape, top, _] = self.tape;
+        let (args, value, n) = self.moved(moved);
+        let before = difference(var(top), self.counted(moved, &n));
+        let place = match moved {
+            Moved::Value => Expr::element(tape, vec![var(top)], Span::NONE),
+            Moved::Array => self.place(moved, difference(var(top), n.clone()), &n),
+        };
+        let body = vec![
+            Stmt::assign(value, place, Span::NONE),
+            Stmt::assign(var(top), before, Span::NONE),
+        ];
+        let remark = match moved {
+            Moved::Value => " Pops a value from a tape",
+            Moved::Array => " Pops the N elements of an array from a tape",
+        };
+        self.with(args, body, remark)
+    }
+
+    fn make_room(mut self, grower: &Name) -> Unit {
+        let [_, top, _] = self.tape;
+        let n = self.builder.declare(dummy("N", Type::INTEGER, None));
+        let after = sum(var(top), var(n));
+        let body = vec![
+            Stmt::assign(var(top), after, Span::NONE),
+            self.check(var(top), grower),
+        ];
+        self.with(vec![n], body, " Makes room for N more values on a tape")
+    }
+
+    /// Enlarges the tape if it has no room for `need` values.
+    fn check(&mut self, need: Expr, grower: &Name) -> Stmt {
+        let [_, _, most] = self.tape;
+        let full = Expr::binary(BinOp::Gt, need.clone(), var(most));
+        let grower = self.builder.procedure(grower, Class::Subroutine, None);
+        let args = self.tape.map(var).into_iter().chain([need]);
+        let grow = Stmt::call(grower, args.collect(), Span::NONE);
+        Stmt::logical_if(full, grow, Span::NONE)
+    }
+
+    fn with(self, args: Vec<SymId>, body: Vec<Stmt>, remark: &str) -> Unit {
+        let mut unit = self.builder.unit;
+        let args = args.into_iter().chain(self.tape);
+        unit.args = args.map(Arg::Dummy).collect();
+        unit.body = body;
+        unit.comments = vec![remark.into()];
+        unit
+    }
+}
+
+fn dummy(name: &str, ty: Type, upper: Option<Expr>) -> Symbol {
+    let dim = |upper| Dim {
+        lower: None,
+        upper: Some(upper),
+    };
+    Symbol {
+        dims: upper.into_iter().map(dim).collect(),
         storage_class: StorageClass::Dummy,
-        ..Symbol::variable(name.into(), ty, span)
-    };
-    let var = |s| Expr::var(s, span);
-    let (mut args, number) = match pushed {
-        Pushed::Value => {
-            let value = builder.declare(dummy("X".to_owned(), kind.ty(), None));
-            (vec![value], Expr::int(1, span))
-        }
-        Pushed::Array => {
-            let n = builder.declare(dummy("N".to_owned(), Type::INTEGER, None));
-            let array = builder.declare(dummy("A".to_owned(), kind.ty(), Some(var(n))));
-            let number = builder.call("MAX", vec![var(n), Expr::int(0, span)], span);
-            (vec![array, n], number)
-        }
-    };
-    let mut tape = Symbol {
-        tape: true,
-        ..dummy(
-            format!("TAPE_{}", kind.letter()),
-            kind.ty(),
-            Some(Expr::star(span)),
-        )
-    };
-    tape.attributes.insert(Attribute::Growing);
-    let tape = builder.declare(tape);
-    let top = builder.declare(dummy("TOP".to_owned(), Type::Integer(8), None));
-    let own = args.clone();
-    args.extend([tape, top]);
-    let block = match grower {
-        Some(grower) => {
-            let most = builder.declare(dummy("MOST".to_owned(), Type::Integer(8), None));
-            args.push(most);
-            let after = sum(var(top), number);
-            let need = with_room_after(&after);
-            let full = Expr::binary(BinOp::Gt, need.clone(), var(most));
-            let grower = builder.procedure(grower, Class::Subroutine, None);
-            let grow = Stmt::call(grower, vec![var(tape), need, var(most)], span);
-            let check = vec![Stmt::logical_if(full, grow, span)];
-            push(&builder.unit, &own, [tape, top], check, after)
-        }
-        None => pop(
-            &builder.unit,
-            &own,
-            [tape, top],
-            difference(var(top), number),
-        ),
-    };
-    builder.unit.args = args.into_iter().map(Arg::Dummy).collect();
-    builder.unit.body = block;
-    let remark = match (grower, pushed) {
-        (Some(_), Pushed::Value) => " Pushes a value on a tape with TOP values",
-        (None, Pushed::Value) => " Pops a value from a tape with TOP values",
-        (Some(_), Pushed::Array) => " Pushes the N elements of an array on a tape with TOP values",
-        (None, Pushed::Array) => " Pops the N elements of an array from a tape with TOP values",
-    };
-    builder.unit.comments = vec![remark.into()];
-    builder.unit
-}
-
-fn push(unit: &Unit, own: &[SymId], [tape, top]: [SymId; 2], check: Block, after: Expr) -> Block {
-    let span = Span::NONE;
-    match *own {
-        [array, n] => PushArray {
-            array,
-            n,
-            tape,
-            top,
-            check,
-            after,
-        }
-        .block(&unit.symbols, span),
-        [value, ..] => PushValue {
-            value,
-            tape,
-            top,
-            check,
-            after,
-        }
-        .block(&unit.symbols, span),
-        [] => Block::new(),
+        ..Symbol::variable(name.into(), ty, Span::NONE)
     }
 }
 
-fn pop(unit: &Unit, own: &[SymId], [tape, top]: [SymId; 2], after: Expr) -> Block {
-    let span = Span::NONE;
-    match *own {
-        [array, n] => PopArray {
-            array,
-            n,
-            tape,
-            top,
-            after,
-        }
-        .block(&unit.symbols, span),
-        [value, ..] => PopValue {
-            value,
-            tape,
-            top,
-            after,
-        }
-        .block(&unit.symbols, span),
-        [] => Block::new(),
-    }
-}
-
-farfel_lang::quote! {
-    /// See [`subprogram`].
-    struct PushValue { value: SymId, tape: SymId, top: SymId, check: Block, after: Expr }
-    "
-    call check
-    top = after
-    tape(top) = value
-    "
-}
-
-farfel_lang::quote! {
-    /// See [`subprogram`].
-    struct PopValue { value: SymId, tape: SymId, top: SymId, after: Expr }
-    "
-    value = tape(top)
-    top = after
-    "
-}
-
-farfel_lang::quote! {
-    /// See [`subprogram`].
-    struct PushArray { array: SymId, n: SymId, tape: SymId, top: SymId, check: Block, after: Expr }
-    "
-    call check
-    tape(top + 1:top + n) = array(1:n)
-    top = after
-    "
-}
-
-farfel_lang::quote! {
-    /// See [`subprogram`].
-    struct PopArray { array: SymId, n: SymId, tape: SymId, top: SymId, after: Expr }
-    "
-    array(1:n) = tape(top - n + 1:top)
-    top = after
-    "
+fn var(s: SymId) -> Expr {
+    Expr::var(s, Span::NONE)
 }
