@@ -152,10 +152,7 @@ const LINES: &[(&[&str], &[&str])] = &[
     (&["-b", "-head", "io(y)/(x)"], &["IO_B(X,XB,Y,YB)"]),
     (
         &["-b", "-head", "newton(x)/(a)"],
-        &[
-            "NEWTON_B(A,AB,X,XB,K)",
-            "NEWTON_B_GROW_R8(TAPE_R8,NEED,MOST)",
-        ],
+        &["NEWTON_B(A,AB,X,XB,K)", "NEWTON_B_GROW_R8(TAPE_R8,NEED)"],
     ),
     (
         &["-b", "-multi", "-head", "model(y)/(x)"],

@@ -40,7 +40,7 @@ pub fn declare_all(unit: &mut Unit, elsewhere: &dyn Fn(&Symbol) -> bool) {
         let Some(ty) = s.ty.filter(|_| has_type && names[sym.0 as usize]) else {
             continue;
         };
-        if typed.contains(&sym) || elsewhere(s) {
+        if typed.contains(&sym) || s.is_component() || elsewhere(s) {
             continue;
         }
         let entity = Entity { sym, dims: false };

@@ -1,6 +1,6 @@
 //! Checks that a growing tape is passed as a growing tape, and its components with it.
 
-use crate::ir::{Attribute, ExprKind, SymId, Symbol, Unit, for_each_reference};
+use crate::ir::{Attribute, ExprKind, SpecKind, SymId, Symbol, Unit, for_each_reference};
 use crate::resolve::EntryPoints;
 use crate::syntax::growing::COMPONENTS;
 
@@ -9,6 +9,13 @@ pub(super) fn check(unit: &Unit, callable: &EntryPoints, errors: &mut Vec<String
     let grows = |s: &Symbol| s.has(Attribute::Growing);
     let dummies: Vec<_> = unit.args.iter().map(|a| a.sym()).collect();
     without_components(unit, &dummies, &unit.name, errors);
+    for spec in &unit.specs {
+        if let SpecKind::Type(_, list) = &spec.kind {
+            let declared = list.iter().map(|e| &unit.symbols[e.sym]);
+            let wrong = declared.filter(|s| s.is_component());
+            errors.extend(wrong.map(|s| format!("{}: {} is declared", unit.name, s.name)));
+        }
+    }
     for (_, s) in unit.symbols.iter().filter(|(_, s)| s.is_component()) {
         let tape = s.name.split('%').next().and_then(|t| unit.symbols.find(t));
         if !tape.is_some_and(|t| grows(&unit.symbols[t])) {
