@@ -44,7 +44,11 @@ impl Sweeper<'_> {
         }
         *needs = after;
         let last = arms.len() - 1;
-        if arms.iter().all(|a| a.backward.is_empty()) {
+        let reverses = arms.iter().any(|a| !a.backward.is_empty());
+        if self.needs_only && !reverses {
+            return Sweeps::unwritten(!restore.is_empty());
+        }
+        if !reverses {
             let otherwise = arms.pop().map_or_else(Vec::new, |a| a.forward);
             let arms = b
                 .arms
@@ -62,11 +66,11 @@ impl Sweeper<'_> {
                 backward: restore,
             };
         }
-        let changed = self.engine.assigned_in(
-            &self.builder.unit,
-            self.space,
-            &bodies.iter().copied().flatten().cloned().collect::<Block>(),
-        );
+        let mut changed = Set::default();
+        for body in &bodies {
+            let unit = &self.builder.unit;
+            changed.union_with(&self.engine.assigned_in(unit, self.space, body));
+        }
         let stable = |c: &&Expr| self.is_stable(c, &changed, needs);
         let stable = conditions.iter().all(stable);
         let mut backward_arms = Vec::new();
@@ -77,6 +81,9 @@ impl Sweeper<'_> {
         } else {
             Some(self.branch())
         };
+        if self.needs_only {
+            return Sweeps::unwritten(true);
+        }
         let mut otherwise = (Vec::new(), Vec::new());
         for (i, mut a) in arms.into_iter().enumerate() {
             if let Some(v) = branch {

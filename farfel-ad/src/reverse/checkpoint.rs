@@ -55,7 +55,23 @@ impl Sweeper<'_> {
         span: Span,
         needs: &mut Needs,
     ) -> Option<Sweeps> {
-        let LoopDirective { kind, span: at } = d.directive.as_deref()?;
+        let directive = d.directive.as_deref()?;
+        // Their sweeps depend on the statements of an iteration's.
+        let needs_only = std::mem::replace(&mut self.needs_only, false);
+        let made = self.marked_with(directive, d, control, span, needs);
+        self.needs_only = needs_only;
+        made
+    }
+
+    fn marked_with(
+        &mut self,
+        directive: &LoopDirective,
+        d: &Do,
+        control: Option<Control>,
+        span: Span,
+        needs: &mut Needs,
+    ) -> Option<Sweeps> {
+        let LoopDirective { kind, span: at } = directive;
         if let (LoopDirectiveKind::Parallel(clauses), Some(control)) = (kind, control) {
             return Some(self.parallel(d, clauses, control, *at, span, needs));
         }

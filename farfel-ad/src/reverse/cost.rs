@@ -140,16 +140,11 @@ impl AdjointEngine {
 
     fn peak_and_sweeps(&self, guess: Option<i64>) -> (Option<(Peak, Vec<usize>)>, SweepResults) {
         let facts = self.facts();
-        let mut errors = Vec::new();
-        let swept = self.all_swept(&facts, &mut errors);
-        let peak = errors
-            .is_empty()
-            .then(|| self.peak_of(&facts, &swept, guess))
-            .flatten();
-        let known = SweepResults {
-            facts,
-            swept,
-            errors,
+        let swept = self.all_swept(&facts);
+        let known = SweepResults::new(facts, swept);
+        let peak = match known.has_errors() {
+            true => None,
+            false => self.peak_of(&known.facts, &known.swept, guess),
         };
         (peak, known)
     }

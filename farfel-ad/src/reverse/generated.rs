@@ -15,7 +15,24 @@ pub(super) type TapeSizes = BTreeMap<usize, (BTreeSet<TapeKind>, Vec<Option<Vec<
 pub(super) struct SweepResults {
     pub facts: Vec<UnitFacts>,
     pub swept: Vec<SweptUnit>,
+    /// Errors that no sweep has found.
     pub errors: Vec<Diagnostic>,
+}
+
+impl SweepResults {
+    /// The results without any errors but those of the sweeps.
+    pub fn new(facts: Vec<UnitFacts>, swept: Vec<SweptUnit>) -> Self {
+        SweepResults {
+            facts,
+            swept,
+            errors: Vec::new(),
+        }
+    }
+
+    /// Whether there are errors.
+    pub fn has_errors(&self) -> bool {
+        !self.errors.is_empty() || self.swept.iter().any(|s| !s.errors.is_empty())
+    }
 }
 
 /// A generated unit, and the variables that are read after it.

@@ -21,7 +21,7 @@ use farfel_lang::ir::{
     unused_name, walk_block,
 };
 use farfel_lang::verify::Primals;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What the adjoints of one run are made for: a request or heads.
 pub(super) struct AdjointGoal {
@@ -200,11 +200,19 @@ impl AdjointEngine {
     /// Like [`AdjointEngine::facts_and_sweeps`], after declaring in the units all COMMON blocks whose
     /// variables the sweeps must name.
     fn facts_and_sweeps_with_declarations(&mut self, closure: &Program) -> SweepResults {
-        let mut known = self.facts_and_sweeps();
-        while self.declare(closure, &known.swept) {
-            known = self.facts_and_sweeps();
+        let known = self.facts_and_sweeps();
+        self.with_declarations(closure, known)
+    }
+
+    /// Declares in the units all COMMON blocks whose variables the sweeps must name, and sweeps again what that changes.
+    fn with_declarations(&mut self, closure: &Program, mut known: SweepResults) -> SweepResults {
+        loop {
+            let declared = self.declare(closure, &known.swept);
+            if declared.is_empty() {
+                return known;
+            }
+            known = self.swept_again(known, declared);
         }
-        known
     }
 
     /// Makes calls joint if that saves much memory. `known` are the sweeps with split calls.
@@ -215,7 +223,7 @@ impl AdjointEngine {
         known: SweepResults,
     ) -> SweepResults {
         // Errors end the command, and sweeps that stay would lose them.
-        if !known.errors.is_empty() {
+        if known.has_errors() {
             return known;
         }
         self.joint = self.choose_repeated(once, &known);
@@ -224,12 +232,10 @@ impl AdjointEngine {
         }
         let split = self.only_split.clone();
         self.only_split.extend(self.with_called(self.joint.clone()));
-        let mut joint = self.sweeps_with_joint(known);
-        if self.declare(closure, &joint.swept) {
-            joint = self.facts_and_sweeps_with_declarations(closure);
-        }
+        let joint = self.sweeps_with_joint(known);
+        let joint = self.with_declarations(closure, joint);
         let unsavable = joint.swept.iter().any(|s| !s.unsavable_calls.is_empty());
-        if joint.errors.is_empty() && !unsavable {
+        if !joint.has_errors() && !unsavable {
             return joint;
         }
         // Something would have to be saved that cannot be.
@@ -240,38 +246,45 @@ impl AdjointEngine {
 
     /// Sweeps again the units that may change if calls are joint: those that call or are called so, and all for which
     /// something else is needed now.
-    fn sweeps_with_joint(&mut self, known: SweepResults) -> SweepResults {
-        let SweepResults {
-            mut facts, swept, ..
-        } = known;
+    fn sweeps_with_joint(&mut self, mut known: SweepResults) -> SweepResults {
         // What callers need from before a joint call, they save themselves. All callers are visited again, and add
         // what they need if their calls of these are split.
         for i in &self.joint {
-            facts[*i].entry.clear();
+            known.facts[*i].entry.clear();
         }
         let calls = |p: &Part| !self.called_by(&p.builder, &p.body).is_disjoint(&self.joint);
-        let again = self.parts.iter().map(calls).collect();
-        let (facts, mut changed) = self.facts_from(facts, again);
-        changed.extend(&self.joint);
+        let callers = self.parts.iter().enumerate().filter(|(_, p)| calls(p));
+        let again = callers.map(|(i, _)| i).chain(self.joint.iter().copied());
+        let again = again.collect();
+        self.swept_again(known, again)
+    }
+
+    /// Sweeps some parts again, and all for which something else is needed now.
+    fn swept_again(&mut self, known: SweepResults, again: BTreeSet<usize>) -> SweepResults {
+        let SweepResults { facts, swept, .. } = known;
+        let parts = 0..self.parts.len();
+        let (facts, mut changed) =
+            self.facts_from(facts, parts.map(|i| again.contains(&i)).collect());
+        changed.extend(again);
         let names = |engine: &Self| -> Vec<Name> {
             let parts = engine.parts.iter();
             parts.map(|p| p.backward_name.clone()).collect()
         };
         let before = names(self);
         name_backward(self, &facts);
-        let renamed = names(self) != before;
-        let mut errors = Vec::new();
+        let after = names(self);
+        let renamed = (0..before.len()).filter(|i| before[*i] != after[*i]);
+        let renamed: BTreeSet<usize> = renamed.collect();
+        let calls = |p: &Part| !self.called_by(&p.builder, &p.body).is_disjoint(&renamed);
+        let callers = self.parts.iter().enumerate().filter(|(_, p)| calls(p));
+        changed.extend(callers.map(|(i, _)| i).chain(renamed.iter().copied()));
         let swept = swept.into_iter().enumerate();
-        let swept = swept.map(|(i, known)| match renamed || changed.contains(&i) {
-            true => self.swept(&facts, i, &mut errors),
+        let swept = swept.map(|(i, known)| match changed.contains(&i) {
+            true => self.swept(&facts, i),
             false => known,
         });
         let swept = swept.collect();
-        SweepResults {
-            facts,
-            swept,
-            errors,
-        }
+        SweepResults::new(facts, swept)
     }
 
     /// Returns what the units must preserve for each other, and their sweeps.
@@ -282,13 +295,8 @@ impl AdjointEngine {
 
     fn sweeps(&mut self, facts: Vec<UnitFacts>) -> SweepResults {
         name_backward(self, &facts);
-        let mut errors = Vec::new();
-        let swept = self.all_swept(&facts, &mut errors);
-        SweepResults {
-            facts,
-            swept,
-            errors,
-        }
+        let swept = self.all_swept(&facts);
+        SweepResults::new(facts, swept)
     }
 }
 

@@ -71,6 +71,9 @@ impl Sweeper<'_> {
         for e in [from, to].into_iter().chain(step) {
             self.read(e, needs);
         }
+        if self.needs_only {
+            return Some(Sweeps::unwritten(true));
+        }
         // Tells `tape_size` where the loop is.
         let mark = self.builder.variable("AGAIN", Type::INTEGER);
         let zero = Expr::int(0, span);
@@ -142,7 +145,7 @@ impl Sweeper<'_> {
                 }
                 _ => {
                     x.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |s| only &= !is(s)));
-                    x.clone().for_each_own_symbol_mut(&mut |s| only &= !is(*s));
+                    x.for_each_own_symbol(&mut |s| only &= !is(s));
                 }
             });
         }

@@ -3,7 +3,7 @@
 use super::direct_addressing::{ConstantStepLoop, address_directly};
 use super::elements::Elements;
 use super::sweep::Sweeper;
-use super::sweep_data::Sweeps;
+use super::sweep_data::{LoopNeeds, Sweeps};
 use super::tape::TapeKind;
 use super::tbr::Needs;
 use crate::affine::{Affine, LoopRange};
@@ -13,51 +13,60 @@ use farfel_lang::ir::build::{binary, count};
 use farfel_lang::ir::{BinOp, Block, Do, Expr, ExprKind, Stmt, StmtId, SymId, Type};
 
 impl Sweeper<'_> {
-    /// Computes the fixed point of what is needed at the start of each iteration of a loop. `saved` returns what
-    /// earlier iterations may have saved, given the needs at the end of an iteration: this is assumed, and then
+    /// Computes the fixed point of what is needed after each iteration of a loop. `saved` returns what
+    /// earlier iterations may have saved, given the needs before an iteration: this is assumed, and then
     /// confirmed.
-    pub(super) fn needs_of_iteration(
+    fn needs_of_iteration(
         &mut self,
         id: StmtId,
         body: &[Stmt],
         needs: &Needs,
         next: &dyn Fn(&mut Needs),
         saved: &dyn Fn(&Needs) -> Vec<(usize, Elements)>,
-    ) -> Needs {
-        let mut state = needs.clone();
+    ) -> LoopNeeds {
+        let mut after = needs.clone();
         // Enclosing loops ask many times, mostly with the same needs.
-        if let Some((asked, found)) = self.loop_needs.get(&id) {
-            if asked == needs {
-                return found.clone();
+        if let Some(known) = self.loop_needs.get(&id) {
+            if known.asked == *needs {
+                return known.clone();
             }
-            if asked.is_within(needs) {
-                state.union_with(found);
+            if known.asked.is_within(needs) {
+                after.union_with(&known.after);
             }
         }
-        for round in 0.. {
-            let mut s = state.clone();
-            self.try_block(body, &mut s);
-            let before = match round {
-                0 => saved(&s),
+        let mut round = 0;
+        let found = loop {
+            let mut before = after.clone();
+            let reverses = self.try_block(body, &mut before);
+            let earlier = match round {
+                0 => saved(&before),
                 _ => Vec::new(),
             };
+            let mut s = before.clone();
             next(&mut s);
-            if s.is_within(&state) && before.is_empty() {
-                break;
+            if s.is_within(&after) && earlier.is_empty() {
+                break LoopNeeds {
+                    asked: needs.clone(),
+                    after,
+                    before,
+                    reverses,
+                };
             }
             if round >= 4 {
                 s.coarsen();
             }
-            state.union_with(&s);
+            after.union_with(&s);
             // There are no earlier iterations before the first.
-            state.add_saved(&before);
-        }
-        self.loop_needs.insert(id, (needs.clone(), state.clone()));
-        state
+            after.add_saved(&earlier);
+            round += 1;
+        };
+        self.loop_needs.insert(id, found.clone());
+        found
     }
 
-    /// Determines the needs after some statements, without generating anything.
-    fn try_block(&mut self, body: &[Stmt], needs: &mut Needs) {
+    /// Determines the needs before some statements, without generating anything. Returns whether they have a reverse
+    /// sweep.
+    fn try_block(&mut self, body: &[Stmt], needs: &mut Needs) -> bool {
         let saved = (
             self.builder.state(),
             self.tapes.state(),
@@ -65,13 +74,26 @@ impl Sweeper<'_> {
             self.errors.len(),
         );
         self.trial += 1;
-        self.block(body, needs);
+        let needs_only = std::mem::replace(&mut self.needs_only, true);
+        let reverses = !self.block(body, needs).backward.is_empty();
+        self.needs_only = needs_only;
         self.trial -= 1;
         // Undo everything that the trial run has made.
         self.errors.truncate(saved.3);
         self.builder.roll_back(&saved.0);
         self.tapes.roll_back(&saved.1);
         self.branch = saved.2;
+        reverses
+    }
+
+    /// Returns the sweeps of an iteration, and what is needed before it.
+    fn iteration(&mut self, body: &[Stmt], found: LoopNeeds) -> (Sweeps, Needs) {
+        if self.needs_only {
+            return (Sweeps::unwritten(found.reverses), found.before);
+        }
+        let mut state = found.after;
+        let made = self.block(body, &mut state);
+        (made, state)
     }
 
     /// Removes arrays of which all elements have been saved, and not been read since.
@@ -144,8 +166,8 @@ impl Sweeper<'_> {
         };
         let before = |n: &Needs| n.saved().before(var, &first, unit_step);
         self.enter(&d.body);
-        let mut state = self.needs_of_iteration(s.id, &d.body, needs, &next, &before);
-        let mut made = self.block(&d.body, &mut state);
+        let found = self.needs_of_iteration(s.id, &d.body, needs, &next, &before);
+        let (mut made, mut state) = self.iteration(&d.body, found);
         let saved = state.saved().by_loop(var, &first, &end, unit_step);
         let mut moved = Vec::new();
         if let Some(step) = known.filter(|_| self.trial == 0) {
@@ -176,6 +198,15 @@ impl Sweeper<'_> {
         needs.union_with(&state);
         needs.add_saved(&saved);
         self.remove_saved(needs);
+        let reverses = !made.backward.is_empty();
+        if reverses {
+            for e in [from, to].into_iter().chain(step) {
+                self.read(e, needs);
+            }
+        }
+        if self.needs_only {
+            return Sweeps::unwritten(reverses || !restore.is_empty());
+        }
         forward.push(Stmt::repeat(
             Do {
                 body: made.forward,
@@ -185,10 +216,7 @@ impl Sweeper<'_> {
             span,
         ));
         let mut backward = Vec::new();
-        if !made.backward.is_empty() {
-            for e in [from, to].into_iter().chain(step) {
-                self.read(e, needs);
-            }
+        if reverses {
             let (last, down) = backwards(from, to, step, known, span);
             backward.extend(count(var, last, from.clone(), down, made.backward, span));
         }
@@ -220,11 +248,14 @@ impl Sweeper<'_> {
         self.loop_depth += 1;
         self.enter(body);
         let nothing = |_: &Needs| Vec::new();
-        let mut state = self.needs_of_iteration(id, body, needs, &|_| {}, &nothing);
-        let made = self.block(body, &mut state);
+        let found = self.needs_of_iteration(id, body, needs, &|_| {}, &nothing);
+        let (made, state) = self.iteration(body, found);
         self.assigned_later.pop();
         self.loop_depth -= 1;
         needs.union_with(&state);
+        if self.needs_only {
+            return Sweeps::unwritten(!made.backward.is_empty() || !restore.is_empty());
+        }
         if made.backward.is_empty() {
             forward.push(Stmt::do_while(c.clone(), made.forward, span));
             return Sweeps {

@@ -372,7 +372,7 @@ impl AdjointEngine {
             let mut engine = AdjointEngine::of(&closure.program, tangents, goal)?;
             dead_code::remove_unneeded_values(&mut engine, &closure.program, true);
             let mut known = engine.choose_joint(&closure.program, most_tape);
-            while engine.declare(&closure.program, &known.swept) {
+            while !engine.declare(&closure.program, &known.swept).is_empty() {
                 known = engine.choose_joint(&closure.program, most_tape);
             }
             if AdjointEngine::find_self_restoring(&closure.program, &known, &mut self_restoring) {

@@ -63,46 +63,98 @@ impl Sweeper<'_> {
         // Enclosing loops ask several times, the last time to get the statements: these must fit the needs.
         let decided = self.replay_decisions.get(&s.id).into_iter().flatten();
         let decided = decided.rev().find(|(asked, _)| asked == needs);
-        let decided = decided.map(|(_, apart)| *apart);
+        let decided = decided.map(|(_, again)| *again);
         if decided == Some(false) {
             return self.count_loop(s, d, control, needs);
         }
+        if self.needs_only {
+            let mut before = needs.clone();
+            if decided == Some(true) {
+                if let Some(made) = self.executed_again(s, d, control, &mut before) {
+                    *needs = before;
+                    return made;
+                }
+            } else {
+                // Most loops are not worth it because of what is needed: that takes no statements.
+                let made = self.count_loop(s, d, control, &mut before);
+                if !self.can_be_executed_again(d, control.0, needs, &before) {
+                    self.decide(s.id, std::mem::replace(needs, before), false);
+                    return made;
+                }
+            }
+        }
+        let needs_only = std::mem::replace(&mut self.needs_only, false);
+        let made = self.cheaper(s, d, control, decided, needs);
+        self.needs_only = needs_only;
+        made
+    }
+
+    /// Returns the usual sweeps of a loop, or those that execute its iterations again if these are cheaper. What has
+    /// been decided for the same needs is not decided again.
+    fn cheaper(
+        &mut self,
+        s: &Stmt,
+        d: &Do,
+        control: Control,
+        decided: Option<bool>,
+        needs: &mut Needs,
+    ) -> Sweeps {
         let start = self.state();
-        let before = needs.clone();
+        let asked = needs.clone();
         let usual = self.count_loop(s, d, control, needs);
-        let dear = || self.is_costly_to_record(d, control.0, &usual, &before, needs);
-        if self.errors.len() > start.errors || !decided.unwrap_or_else(dear) {
-            self.replay_decisions
-                .entry(s.id)
-                .or_default()
-                .push((before, false));
+        let again = || {
+            self.can_be_executed_again(d, control.0, &asked, needs)
+                && self.is_costly_to_record(d, &usual)
+        };
+        if self.errors.len() > start.errors || !decided.unwrap_or_else(again) {
+            self.decide(s.id, asked, false);
             return usual;
         }
-        let after = std::mem::replace(needs, before.clone());
+        let before = std::mem::replace(needs, asked.clone());
         let first = self.roll_back(&start);
-        // Results for inner loops were found with this one around them.
-        self.loop_needs.clear();
         let errors = self.errors.len();
-        match self.independent(d, control, s.span, s.span, needs) {
+        match self.executed_again(s, d, control, needs) {
             Some(made) if self.errors.len() == errors && !pushes(&made.backward, &self.tapes) => {
-                self.replay_decisions
-                    .entry(s.id)
-                    .or_default()
-                    .push((before, true));
+                self.decide(s.id, asked, true);
                 made
             }
             _ => {
                 self.roll_back(&start);
                 self.redo(first);
-                self.loop_needs.clear();
-                *needs = after;
-                self.replay_decisions
-                    .entry(s.id)
-                    .or_default()
-                    .push((before, false));
+                *needs = before;
+                self.decide(s.id, asked, false);
                 usual
             }
         }
+    }
+
+    fn decide(&mut self, id: StmtId, asked: Needs, again: bool) {
+        let decisions = self.replay_decisions.entry(id).or_default();
+        decisions.push((asked, again));
+    }
+
+    /// Returns the sweeps that execute the iterations of a loop again.
+    fn executed_again(
+        &mut self,
+        s: &Stmt,
+        d: &Do,
+        control: Control,
+        needs: &mut Needs,
+    ) -> Option<Sweeps> {
+        // What is found for inner loops with this one around them is something else.
+        self.forget_loops(&d.body);
+        let made = self.independent(d, control, s.span, s.span, needs);
+        self.forget_loops(&d.body);
+        made
+    }
+
+    /// Forgets what was found for the loops of a block.
+    fn forget_loops(&mut self, block: &Block) {
+        walk_block(block, &mut |s| {
+            if matches!(s.kind, StmtKind::Do(_)) {
+                self.loop_needs.remove(&s.id);
+            }
+        });
     }
 
     fn state(&self) -> SweeperState {
@@ -173,22 +225,18 @@ impl Sweeper<'_> {
     }
 
     /// Whether the tape of a loop costs more than executing its iterations again.
-    fn is_costly_to_record(
-        &self,
-        d: &Do,
-        var: SymId,
-        usual: &Sweeps,
-        before: &Needs,
-        after: &Needs,
-    ) -> bool {
+    fn is_costly_to_record(&self, d: &Do, usual: &Sweeps) -> bool {
         let loops = usual.forward.iter().filter_map(|s| match &s.kind {
             StmtKind::Do(d) => Some(&d.body),
             _ => None,
         });
         let kept: f64 = loops.map(|body| self.values_kept(body)).sum();
-        if kept == 0.0 || self.operations(&d.body) > OPERATIONS * kept {
-            return false;
-        }
+        kept != 0.0 && self.operations(&d.body) <= OPERATIONS * kept
+    }
+
+    /// Whether nothing more must be saved for a loop if its iterations are executed again, given what is needed after
+    /// it and before it.
+    fn can_be_executed_again(&self, d: &Do, var: SymId, after: &Needs, before: &Needs) -> bool {
         let touched = self
             .engine
             .touched_in(&self.builder.unit, self.space, &d.body);
@@ -199,19 +247,18 @@ impl Sweeper<'_> {
                 || symbols.any(|(id, s)| s.is_array() && self.space.loc(id) == loc)
                 || self.space.common_at(loc).is_some()
         };
-        // Nothing else must be saved for it.
         let whole = touched
             .assigned
             .ones()
-            .any(|loc| !derivatives.contains(loc) && before.has(loc) && is_array(loc));
+            .any(|loc| !derivatives.contains(loc) && after.has(loc) && is_array(loc));
         let around = self.loop_vars.iter().chain([&var]);
         let around: Vec<usize> = around.map(|v| self.space.loc(*v)).collect();
         let free = |loc: usize| match (self.assigned.contains(loc), is_array(loc)) {
             _ if touched.assigned.contains(loc) || around.contains(&loc) => true,
             _ if derivatives.contains(loc) => true,
-            (true, true) => after.has_all(loc),
-            (true, false) => after.has(loc),
-            (false, true) => self.root || after.has(loc),
+            (true, true) => before.has_all(loc),
+            (true, false) => before.has(loc),
+            (false, true) => self.root || before.has(loc),
             (false, false) => true,
         };
         !whole && touched.read.ones().all(free)

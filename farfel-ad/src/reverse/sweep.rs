@@ -8,7 +8,7 @@ use super::AdjointEngine;
 use super::elements::Elements;
 use super::normal::has_calls;
 use super::save::{save, save_once};
-use super::sweep_data::{Replay, Sweeps, UnitFacts};
+use super::sweep_data::{LoopNeeds, Replay, Sweeps, UnitFacts};
 use super::tape::Tapes;
 use super::tbr::Needs;
 use super::transpose::{is_derivative, transpose};
@@ -60,15 +60,16 @@ pub(super) struct Sweeper<'w> {
     pub branch: Option<SymId>,
     /// Greater than zero in trial runs, which only determine needs and whose symbols are removed again.
     pub trial: usize,
+    /// Whether a trial run need not even make the statements.
+    pub needs_only: bool,
     /// The statements that the reverse sweep begins with.
     pub first_backward: Block,
     /// The statements that the forward sweep begins with.
     pub first_forward: Block,
     /// Whether the iterations of loops are independent, where this is known already.
     pub independent_loops: HashMap<StmtId, bool>,
-    /// For each loop, what is needed at the start of an iteration: the needs before the loop that this was
-    /// determined for, and the result.
-    pub loop_needs: HashMap<StmtId, (Needs, Needs)>,
+    /// What was found for each loop last.
+    pub loop_needs: HashMap<StmtId, LoopNeeds>,
     /// Whether the iterations of independent loops are executed again: the needs before the loop that this
     /// was decided for, and the decision.
     pub replay_decisions: HashMap<StmtId, Vec<(Needs, bool)>>,
@@ -119,6 +120,7 @@ impl<'w> Sweeper<'w> {
             in_fixed_point: 0,
             branch: None,
             trial: 0,
+            needs_only: false,
             first_backward: Vec::new(),
             first_forward: Vec::new(),
             independent_loops: HashMap::new(),
@@ -783,6 +785,9 @@ impl<'w> Sweeper<'w> {
         // The factors of the derivatives and all subscripts are needed, not the derivatives themselves.
         self.read(value, needs);
         self.read(target, needs);
+        if self.needs_only {
+            return Sweeps::unwritten(true);
+        }
         let space = self.space;
         let same_place = |a: SymId, b: SymId| space.loc(a) == space.loc(b);
         let backward = match transpose(&mut self.builder, target, value, span, &same_place) {

@@ -1,8 +1,10 @@
 //! Facts that the passes over the parts of a request share.
 
 use super::tape::TapeKind;
+use super::tbr::Needs;
 use crate::locations::Set;
-use farfel_lang::ir::{Block, Expr, SymId};
+use farfel_lang::Span;
+use farfel_lang::ir::{Block, Expr, Stmt, SymId};
 use std::collections::BTreeSet;
 
 /// What the units of one request must know about a unit.
@@ -23,6 +25,30 @@ pub(super) struct UnitFacts {
 pub(super) struct Sweeps {
     pub forward: Block,
     pub backward: Block,
+}
+
+impl Sweeps {
+    /// Stands for sweeps whose statements nobody asks for, with or without a reverse sweep.
+    pub fn unwritten(reverses: bool) -> Self {
+        let backward = reverses.then(|| Stmt::continues(Span::NONE));
+        Sweeps {
+            forward: Block::new(),
+            backward: backward.into_iter().collect(),
+        }
+    }
+}
+
+/// What is needed around a loop.
+#[derive(Debug, Clone)]
+pub(super) struct LoopNeeds {
+    /// What is needed after the loop.
+    pub asked: Needs,
+    /// What is needed after each iteration.
+    pub after: Needs,
+    /// What is needed before each iteration.
+    pub before: Needs,
+    /// Whether an iteration has a reverse sweep.
+    pub reverses: bool,
 }
 
 /// A variable of a saved state, with its bounds if it is an array.

@@ -10,6 +10,7 @@ use super::unit_builder::UnitBuilder;
 use super::{AdjointEngine, counted_down};
 use crate::locations::Set;
 use farfel_lang::Span;
+use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::build;
 use farfel_lang::ir::{
     BinOp, Block, Class, Do, DoControl, Expr, ExprKind, Name, Stmt, StmtKind, StorageClass, SymId,
@@ -81,6 +82,7 @@ pub(super) struct SweptUnit {
     /// The subprograms whose calls overwrite values that the unit cannot save.
     pub unsavable_calls: BTreeSet<Name>,
     pub open_arguments: BTreeSet<Name>,
+    pub errors: Vec<Diagnostic>,
     /// Results of [`tape_usage`] for its tapes.
     pub usage_cache: RefCell<HashMap<(TapeKind, Unknown), TapeUsage>>,
 }

@@ -7,25 +7,75 @@
 use super::elements::{Elements, Range};
 use super::tbr_sections::SavedSections;
 use crate::affine::{Affine, LoopRange};
+use crate::locations::Set;
 use farfel_lang::ir::SymId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The maximum number of ranges of one array; with more of them, the whole array counts as needed.
 const MOST_RANGES: usize = 8;
 
-/// What is needed of one location.
+/// The elements that are needed of one array. States are cloned at each branch and joined after it, mostly as they were:
+/// equal lists are shared.
+type Needed = Arc<Vec<Elements>>;
+
+/// What is needed at a point of a unit, by location.
 ///
-/// States are cloned at each branch and joined after it, mostly as they were: equal lists are shared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Needed {
-    All,
-    Some(Arc<Vec<Elements>>),
+/// Callers need thousands of variables in COMMON as a whole: these are bits of a set.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Needs {
+    /// The locations that are needed as a whole.
+    whole: Set,
+    /// Those of which some elements are needed.
+    some: BTreeMap<usize, Needed>,
+    /// The locations that the reverse sweep of the unit itself reads. The others are needed by callers only,
+    /// with their values from before the call.
+    own: Set,
+    /// The sections of these locations that are not needed.
+    saved: SavedSections,
 }
 
-impl Needed {
-    fn add(&mut self, elements: Elements) {
-        let Needed::Some(list) = self else { return };
+impl PartialEq for Needs {
+    fn eq(&self, other: &Self) -> bool {
+        same(&self.whole, &other.whole)
+            && same(&self.own, &other.own)
+            && self.some == other.some
+            && self.saved == other.saved
+    }
+}
+
+/// Whether sets have the same elements; they may have room for different numbers of them.
+fn same(a: &Set, b: &Set) -> bool {
+    a.is_subset(b) && b.is_subset(a)
+}
+
+impl Needs {
+    /// Adds a whole location that callers need.
+    pub fn add_for_callers(&mut self, loc: usize) {
+        self.whole.grow_and_insert(loc);
+        self.some.remove(&loc);
+    }
+
+    /// Adds a whole location.
+    pub fn add_all(&mut self, loc: usize) {
+        self.own.grow_and_insert(loc);
+        self.saved.remove(loc);
+        self.whole.grow_and_insert(loc);
+        self.some.remove(&loc);
+    }
+
+    /// Adds some elements of a location, in some loops.
+    pub fn add(&mut self, loc: usize, elements: Elements, around: &[LoopRange]) {
+        self.own.grow_and_insert(loc);
+        self.saved.read(loc, &elements, around);
+        self.add_some(loc, elements);
+    }
+
+    fn add_some(&mut self, loc: usize, elements: Elements) {
+        if self.whole.contains(loc) {
+            return;
+        }
+        let list = self.some.entry(loc).or_default();
         if list.iter().any(|e| elements.is_within(e)) {
             return;
         }
@@ -33,63 +83,23 @@ impl Needed {
         list.retain(|e| !e.is_within(&elements));
         list.push(elements);
         if list.len() > MOST_RANGES {
-            *self = Needed::All;
+            self.add_for_callers(loc);
         }
-    }
-}
-
-/// What is needed at a point of a unit, by location.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Needs {
-    by_loc: BTreeMap<usize, Needed>,
-    /// The locations that the reverse sweep of the unit itself reads. The others are needed by callers only,
-    /// with their values from before the call.
-    own: BTreeSet<usize>,
-    /// The sections of these locations that are not needed.
-    saved: SavedSections,
-}
-
-impl Needs {
-    /// Adds a whole location that callers need.
-    pub fn add_for_callers(&mut self, loc: usize) {
-        self.by_loc.insert(loc, Needed::All);
-    }
-
-    /// Adds a whole location.
-    pub fn add_all(&mut self, loc: usize) {
-        self.own.insert(loc);
-        self.saved.remove(loc);
-        self.by_loc.insert(loc, Needed::All);
-    }
-
-    /// Adds some elements of a location, in some loops.
-    pub fn add(&mut self, loc: usize, elements: Elements, around: &[LoopRange]) {
-        self.own.insert(loc);
-        self.saved.read(loc, &elements, around);
-        self.add_some(loc, elements);
-    }
-
-    fn add_some(&mut self, loc: usize, elements: Elements) {
-        let needed = self
-            .by_loc
-            .entry(loc)
-            .or_insert(Needed::Some(Arc::default()));
-        needed.add(elements);
     }
 
     /// Whether any part of a location is needed.
     pub fn has(&self, loc: usize) -> bool {
-        self.by_loc.contains_key(&loc)
+        self.whole.contains(loc) || self.some.contains_key(&loc)
     }
 
     /// Whether the reverse sweep of the unit itself reads any part of a location.
     pub fn is_own(&self, loc: usize) -> bool {
-        self.own.contains(&loc)
+        self.own.contains(loc)
     }
 
     /// Whether all of a location is needed.
     pub fn has_all(&self, loc: usize) -> bool {
-        self.by_loc.get(&loc) == Some(&Needed::All)
+        self.whole.contains(loc)
     }
 
     /// Whether some of these elements may be needed.
@@ -97,12 +107,13 @@ impl Needs {
         if elements.is_some_and(|e| self.saved.contains(loc, e, around)) {
             return false;
         }
-        match (self.by_loc.get(&loc), elements) {
+        if self.whole.contains(loc) {
+            return true;
+        }
+        match (self.some.get(&loc), elements) {
             (None, _) => false,
-            (Some(Needed::All), _) | (Some(_), None) => true,
-            (Some(Needed::Some(list)), Some(e)) => {
-                list.iter().any(|needed| !needed.are_disjoint(e, around))
-            }
+            (Some(_), None) => true,
+            (Some(list), Some(e)) => list.iter().any(|needed| !needed.are_disjoint(e, around)),
         }
     }
 
@@ -114,10 +125,9 @@ impl Needs {
         array: SymId,
         is: &dyn Fn(SymId) -> bool,
     ) -> Option<Vec<(Affine, Affine)>> {
-        let Some(Needed::Some(list)) = self.by_loc.get(&loc) else {
+        let [one] = self.some.get(&loc)?.as_slice() else {
             return None;
         };
-        let [one] = list.as_slice() else { return None };
         if one.array != array {
             return None;
         }
@@ -128,8 +138,12 @@ impl Needs {
 
     /// Removes a location.
     pub fn remove(&mut self, loc: usize) {
-        self.by_loc.remove(&loc);
-        self.own.remove(&loc);
+        self.some.remove(&loc);
+        for set in [&mut self.whole, &mut self.own] {
+            if set.contains(loc) {
+                set.set(loc, false);
+            }
+        }
         self.saved.remove(loc);
     }
 
@@ -144,7 +158,7 @@ impl Needs {
     /// Removes one element, which is saved before it gets another value.
     pub fn remove_element(&mut self, loc: usize, element: &Elements) {
         self.saved.add(loc, element.clone());
-        if let Some(Needed::Some(list)) = self.by_loc.get_mut(&loc) {
+        if let Some(list) = self.some.get_mut(&loc) {
             if list.iter().any(|e| e.is_same_element(element)) {
                 Arc::make_mut(list).retain(|e| !e.is_same_element(element));
             }
@@ -166,8 +180,7 @@ impl Needs {
     fn for_each_bound_with(&mut self, var: SymId, f: &mut dyn FnMut(&mut Option<Affine>, bool)) {
         let depends = |b: &Option<Affine>| b.as_ref().is_some_and(|b| b.factor(var) != 0);
         let of = |e: &Elements| e.ranges.iter().any(|r| depends(&r.low) || depends(&r.high));
-        for needed in self.by_loc.values_mut() {
-            let Needed::Some(list) = needed else { continue };
+        for list in self.some.values_mut() {
             if !list.iter().any(of) {
                 continue;
             }
@@ -249,46 +262,45 @@ impl Needs {
 
     /// Adds everything that is needed in `other`.
     pub fn union_with(&mut self, other: &Needs) {
-        let is_new = |loc: usize| !self.by_loc.contains_key(&loc);
+        let is_new = |loc: usize| !self.whole.contains(loc) && !self.some.contains_key(&loc);
         self.saved
             .keep_common(&other.saved, &is_new, &|loc| other.has(loc));
-        let own: Vec<usize> = other.own.difference(&self.own).copied().collect();
-        self.own.extend(own);
-        // Both are large and nearly the same: one walk over both.
-        let mut missing = Vec::new();
-        let mut mine = self.by_loc.iter_mut().peekable();
-        for (loc, needed) in &other.by_loc {
-            while mine.next_if(|(l, _)| *l < loc).is_some() {}
-            match (mine.next_if(|(l, _)| *l == loc), needed) {
-                (None, _) => missing.push((*loc, needed.clone())),
-                (Some((_, m)), Needed::All) => *m = Needed::All,
-                (Some((_, Needed::All)), _) => {}
-                (Some((_, Needed::Some(own))), Needed::Some(list)) if Arc::ptr_eq(own, list) => {}
-                (Some((_, m)), Needed::Some(list)) => list.iter().for_each(|e| m.add(e.clone())),
+        self.own.union_with(&other.own);
+        self.whole.union_with(&other.whole);
+        self.some.retain(|loc, _| !other.whole.contains(*loc));
+        for (loc, list) in &other.some {
+            match self.some.get(loc) {
+                Some(own) if Arc::ptr_eq(own, list) => {}
+                Some(_) => list.iter().for_each(|e| self.add_some(*loc, e.clone())),
+                None if self.whole.contains(*loc) => {}
+                None => {
+                    self.some.insert(*loc, list.clone());
+                }
             }
         }
-        self.by_loc.extend(missing);
     }
 
     /// Whether everything that is needed here is also needed in `other`.
     pub fn is_within(&self, other: &Needs) -> bool {
-        self.own.is_subset(&other.own)
-            && self.saved.include(&other.saved, &|loc| self.has(loc))
-            && self
-                .by_loc
-                .iter()
-                .all(|(loc, needed)| match (needed, other.by_loc.get(loc)) {
-                    (_, Some(Needed::All)) => true,
-                    (Needed::Some(mine), Some(Needed::Some(theirs))) => {
-                        mine.iter().all(|e| theirs.iter().any(|t| e.is_within(t)))
-                    }
-                    _ => false,
+        let is_within = |loc: &usize, mine: &Needed| {
+            let theirs = other.some.get(loc);
+            other.whole.contains(*loc)
+                || theirs.is_some_and(|theirs| {
+                    Arc::ptr_eq(mine, theirs)
+                        || mine.iter().all(|e| theirs.iter().any(|t| e.is_within(t)))
                 })
+        };
+        self.own.is_subset(&other.own)
+            && self.whole.is_subset(&other.whole)
+            && self.saved.include(&other.saved, &|loc| self.has(loc))
+            && self.some.iter().all(|(loc, mine)| is_within(loc, mine))
     }
 
     /// Extends all needs to whole locations.
     pub fn coarsen(&mut self) {
         self.saved = SavedSections::default();
-        self.by_loc.values_mut().for_each(|n| *n = Needed::All);
+        for loc in std::mem::take(&mut self.some).into_keys() {
+            self.whole.grow_and_insert(loc);
+        }
     }
 }

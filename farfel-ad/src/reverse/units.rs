@@ -28,6 +28,14 @@ use farfel_lang::verify::{Primals, is_on};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+/// The declaration of a COMMON block.
+struct Declaration {
+    from: Unit,
+    members: Vec<SymId>,
+    /// Which of the members are derivatives.
+    derivatives: Vec<bool>,
+}
+
 /// Numbers and verifies what has been made so far.
 fn verified(
     pass: &str,
@@ -56,9 +64,11 @@ impl AdjointEngine {
         let mut out: Vec<GeneratedUnit> = Vec::new();
         let SweepResults {
             facts,
-            swept,
+            mut swept,
             mut errors,
         } = known;
+        let found = swept.iter_mut().flat_map(|s| std::mem::take(&mut s.errors));
+        errors.extend(found);
         // For each head, its tapes and their sizes.
         let mut all_tape_sizes = BTreeMap::new();
         for (i, _) in self.parts.iter().enumerate().filter(|(_, p)| p.root) {
@@ -294,25 +304,16 @@ impl AdjointEngine {
     }
 
     /// Sweeps all units with the final facts.
-    pub(super) fn all_swept(
-        &self,
-        facts: &[UnitFacts],
-        errors: &mut Vec<Diagnostic>,
-    ) -> Vec<SweptUnit> {
+    pub(super) fn all_swept(&self, facts: &[UnitFacts]) -> Vec<SweptUnit> {
         let all = 0..self.parts.len();
-        all.map(|i| self.swept(facts, i, errors)).collect()
+        all.map(|i| self.swept(facts, i)).collect()
     }
 
     /// Sweeps a unit with the final facts.
-    pub(super) fn swept(
-        &self,
-        facts: &[UnitFacts],
-        i: usize,
-        errors: &mut Vec<Diagnostic>,
-    ) -> SweptUnit {
-        let (mut sweeper, made, _) = self.sweep(facts, i);
-        errors.append(&mut sweeper.errors);
+    pub(super) fn swept(&self, facts: &[UnitFacts], i: usize) -> SweptUnit {
+        let (sweeper, made, _) = self.sweep(facts, i);
         SweptUnit {
+            errors: sweeper.errors,
             builder: sweeper.builder,
             tapes: sweeper.tapes,
             made,
@@ -349,31 +350,44 @@ impl AdjointEngine {
         open.collect()
     }
 
-    /// Declares the COMMON blocks whose variables sweeps must name, where that is possible. Returns true if
-    /// any was declared, so that the sweeps must be made again.
-    pub(super) fn declare(&mut self, closure: &Program, swept: &[SweptUnit]) -> bool {
-        let mut declared = false;
-        for (i, s) in swept.iter().enumerate() {
+    /// Declares the COMMON blocks whose variables sweeps must name, where that is possible. Returns the parts in which
+    /// any was declared, so that these must be swept again.
+    pub(super) fn declare(&mut self, closure: &Program, swept: &[SweptUnit]) -> BTreeSet<usize> {
+        let mut declared = BTreeSet::new();
+        let mut declarations: HashMap<Name, Option<Declaration>> = HashMap::new();
+        for (i, s) in swept
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| !s.undeclared.is_empty())
+        {
+            let mut own = common_members(&self.parts[i].builder.unit);
             for k in &s.undeclared {
-                let v = &self.commons.vars[*k];
-                let own = common_members(&self.parts[i].builder.unit);
-                let Some((from, members)) = state::declaration(self, closure, &v.block) else {
-                    continue;
-                };
-                if own.contains_key(&v.block) {
+                let block = &self.commons.vars[*k].block;
+                if own.contains_key(block) {
                     continue;
                 }
-                let of_tangent = self.parts.iter().find(|p| p.name == from.name);
-                let derivatives: Vec<bool> = (members.iter())
-                    .map(|m| of_tangent.is_some_and(|p| p.builder.derivatives.contains(m)))
-                    .collect();
-                let (from, block) = (from.clone(), v.block.clone());
+                let declaration = declarations.entry(block.clone()).or_insert_with(|| {
+                    let (from, members) = state::declaration(self, closure, block)?;
+                    let of_tangent = self.parts.iter().find(|p| p.name == from.name);
+                    let derivatives = (members.iter())
+                        .map(|m| of_tangent.is_some_and(|p| p.builder.derivatives.contains(m)))
+                        .collect();
+                    Some(Declaration {
+                        from: from.clone(),
+                        members,
+                        derivatives,
+                    })
+                });
+                let Some(d) = declaration else {
+                    continue;
+                };
                 let part = &mut self.parts[i];
-                let made = part.builder.import(&from, &block, &members);
-                let found = made.into_iter().zip(derivatives).filter(|(_, d)| *d);
+                let made = part.builder.import(&d.from, block, &d.members);
+                let found = made.into_iter().zip(&d.derivatives).filter(|(_, d)| **d);
                 part.builder.derivatives.extend(found.map(|(s, _)| s));
                 part.space = Space::of(&part.builder.unit, &self.commons);
-                declared = true;
+                own = common_members(&part.builder.unit);
+                declared.insert(i);
             }
         }
         declared
