@@ -1165,6 +1165,81 @@ fn subprograms_push_arrays() {
     }
 }
 
+/// Subprograms make room for the values of a loop, outside of innermost loops, also if the adjoint is differentiated
+/// again.
+#[test]
+fn subprograms_make_room() {
+    let loops: String = (1..=8)
+        .map(|i| {
+            let sum = "      Z = Z + W(1)*X";
+            format!(
+                "
+        IF (MOD(INT(A), {i}) .EQ. 0) THEN
+          DO 1{i} I = 1, N + {i}
+   1{i}     W(I) = SIN(W(I)*X + 0.{i}D0)
+        END IF
+  {sum}"
+            )
+        })
+        .collect();
+    let source = format!(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, T, G, H, R, P, Q, E
+      DO 10 I = 0, 3
+        X = 0.6D0 + 0.1D0*I
+        T = 9D0*I
+        E = 1D-5
+        CALL GRAD(X, T, I, G)
+        CALL F(X + E, T, I, P)
+        CALL F(X - E, T, I, Q)
+        PRINT *, 'first', G, (P - Q)/(2*E)
+        CALL HESS(X, T, I, H)
+        CALL HESSR(X, T, I, R)
+        CALL GRAD(X + E, T, I, P)
+        CALL GRAD(X - E, T, I, Q)
+        PRINT *, 'forward', H, (P - Q)/(2*E)
+   10   PRINT *, 'reverse', R, (P - Q)/(2*E)
+      END
+      SUBROUTINE F(X, T, N, Z)
+      DOUBLE PRECISION X, T, Z, A, W(20)
+      Z = X
+      A = 0
+      DO 5 I = 1, 20
+    5 W(I) = 0.1D0*I
+      DO WHILE (A .LT. T)
+        A = A + 1{loops}
+      END DO
+      END
+      SUBROUTINE GRAD(X, T, N, G)
+      DOUBLE PRECISION X, T, G, Z
+      ADR(Z)
+      CALL F(X, T, N, Z)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE HESS(X, T, N, H)
+      DOUBLE PRECISION X, T, H, G
+      ADF(X)
+      CALL GRAD(X, T, N, G)
+      END ADF(H = TANGENT(G))
+      END
+      SUBROUTINE HESSR(X, T, N, H)
+      DOUBLE PRECISION X, T, H, G
+      ADR(G)
+      CALL GRAD(X, T, N, G)
+      END ADR(H = COTANGENT(X))
+      END
+"
+    );
+    let text = check(&source, 1e-5);
+    assert!(text.contains("_ROOM_R8(MAX(N + 3, 0)"), "{text}");
+    // Where tapes do not grow, nothing makes room but the statements themselves.
+    let reverse = text.split("Adjoint of HESSR_ADR1").nth(1).unwrap();
+    let own = reverse.matches("_ROOM_R8(").count();
+    let called = reverse.matches("HESSR_ADR1_G1HESSR_ROOM_R8(").count();
+    assert!(own == called && !reverse.contains("_ROOM_R8_"), "{reverse}");
+}
+
 /// Subprograms push and pop single values outside of innermost loops, also if the adjoint is differentiated again.
 #[test]
 fn subprograms_push_values() {
