@@ -1092,27 +1092,55 @@ fn what_compilers_compute_anyway_is_not_recorded() {
     }
 }
 
+/// A program that compares the first and second derivatives of `SUBROUTINE F(X, T, Z)`, in both modes, with differences,
+/// for T = 0, `step`, 2*`step`, 3*`step`.
+fn with_second_derivatives(f: &str, step: u32) -> String {
+    format!(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, T, G, H, R, P, Q, E
+      DO 10 I = 0, 3
+        X = 0.6D0 + 0.1D0*I
+        T = {step}*I
+        E = 1D-5
+        CALL GRAD(X, T, G)
+        CALL F(X + E, T, P)
+        CALL F(X - E, T, Q)
+        PRINT *, 'first', G, (P - Q)/(2*E)
+        CALL HESS(X, T, H)
+        CALL HESSR(X, T, R)
+        CALL GRAD(X + E, T, P)
+        CALL GRAD(X - E, T, Q)
+        PRINT *, 'forward', H, (P - Q)/(2*E)
+   10   PRINT *, 'reverse', R, (P - Q)/(2*E)
+      END
+{f}
+      SUBROUTINE GRAD(X, T, G)
+      DOUBLE PRECISION X, T, G, Z
+      ADR(Z)
+      CALL F(X, T, Z)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE HESS(X, T, H)
+      DOUBLE PRECISION X, T, H, G
+      ADF(X)
+      CALL GRAD(X, T, G)
+      END ADF(H = TANGENT(G))
+      END
+      SUBROUTINE HESSR(X, T, H)
+      DOUBLE PRECISION X, T, H, G
+      ADR(G)
+      CALL GRAD(X, T, G)
+      END ADR(H = COTANGENT(X))
+      END
+"
+    )
+}
+
 /// Subprograms push and pop arrays if that is shorter. Such an adjoint can be differentiated again, in both modes.
 #[test]
 fn subprograms_push_arrays() {
     let source = "
-      PROGRAM MAIN
-      DOUBLE PRECISION X, T, G, H, HR, A, B, D
-      X = 0.7D0
-      D = 1D-5
-      DO 10 I = 0, 4
-        T = 10*I
-        CALL GRAD(X, T, G)
-        CALL HESS(X, T, H)
-        CALL HESSR(X, T, HR)
-        CALL F(X + D, T, A)
-        CALL F(X - D, T, B)
-        PRINT *, 'first', G, (A - B)/(2*D)
-        CALL GRAD(X + D, T, A)
-        CALL GRAD(X - D, T, B)
-        PRINT *, 'forward', H, (A - B)/(2*D)
-   10   PRINT *, 'reverse', HR, (A - B)/(2*D)
-      END
       SUBROUTINE F(X, T, Z)
       DOUBLE PRECISION X, T, Z, A, U(3,6), V(3,1,6), W(6,0:2,2), R(5)
       INTEGER K(4,6)
@@ -1140,26 +1168,8 @@ fn subprograms_push_arrays() {
       DO 40 I = 1, 24
    40 K(I) = 1 + MOD(INT(A) + I, 2)
       END
-      SUBROUTINE GRAD(X, T, G)
-      DOUBLE PRECISION X, T, G, Z
-      ADR(Z)
-      CALL F(X, T, Z)
-      END ADR(G = COTANGENT(X))
-      END
-      SUBROUTINE HESS(X, T, H)
-      DOUBLE PRECISION X, T, H, G
-      ADF(X)
-      CALL GRAD(X, T, G)
-      END ADF(H = TANGENT(G))
-      END
-      SUBROUTINE HESSR(X, T, H)
-      DOUBLE PRECISION X, T, H, G
-      ADR(G)
-      CALL GRAD(X, T, G)
-      END ADR(H = COTANGENT(X))
-      END
 ";
-    let text = check(source, 1e-6);
+    let text = check(&with_second_derivatives(source, 10), 1e-6);
     for called in ["_PUSHN_R8(U, 18, ", "_POPN_R8(W, 36, "] {
         assert!(text.contains(called), "{called}: {text}");
     }
@@ -1182,56 +1192,22 @@ fn subprograms_make_room() {
             )
         })
         .collect();
-    let source = format!(
+    let f = format!(
         "
-      PROGRAM MAIN
-      DOUBLE PRECISION X, T, G, H, R, P, Q, E
-      DO 10 I = 0, 3
-        X = 0.6D0 + 0.1D0*I
-        T = 9D0*I
-        E = 1D-5
-        CALL GRAD(X, T, I, G)
-        CALL F(X + E, T, I, P)
-        CALL F(X - E, T, I, Q)
-        PRINT *, 'first', G, (P - Q)/(2*E)
-        CALL HESS(X, T, I, H)
-        CALL HESSR(X, T, I, R)
-        CALL GRAD(X + E, T, I, P)
-        CALL GRAD(X - E, T, I, Q)
-        PRINT *, 'forward', H, (P - Q)/(2*E)
-   10   PRINT *, 'reverse', R, (P - Q)/(2*E)
-      END
-      SUBROUTINE F(X, T, N, Z)
+      SUBROUTINE F(X, T, Z)
       DOUBLE PRECISION X, T, Z, A, W(20)
       Z = X
       A = 0
+      N = INT(T)/9
       DO 5 I = 1, 20
     5 W(I) = 0.1D0*I
       DO WHILE (A .LT. T)
         A = A + 1{loops}
       END DO
       END
-      SUBROUTINE GRAD(X, T, N, G)
-      DOUBLE PRECISION X, T, G, Z
-      ADR(Z)
-      CALL F(X, T, N, Z)
-      END ADR(G = COTANGENT(X))
-      END
-      SUBROUTINE HESS(X, T, N, H)
-      DOUBLE PRECISION X, T, H, G
-      ADF(X)
-      CALL GRAD(X, T, N, G)
-      END ADF(H = TANGENT(G))
-      END
-      SUBROUTINE HESSR(X, T, N, H)
-      DOUBLE PRECISION X, T, H, G
-      ADR(G)
-      CALL GRAD(X, T, N, G)
-      END ADR(H = COTANGENT(X))
-      END
 "
     );
-    let text = check(&source, 1e-5);
+    let text = check(&with_second_derivatives(&f, 9), 1e-5);
     assert!(text.contains("_ROOM_R8(MAX(N + 3, 0)"), "{text}");
     // Where tapes do not grow, nothing makes room but the statements themselves.
     let reverse = text.split("Adjoint of HESSR_ADR1").nth(1).unwrap();
@@ -1255,25 +1231,8 @@ fn subprograms_push_values() {
             )
         })
         .collect();
-    let source = format!(
+    let f = format!(
         "
-      PROGRAM MAIN
-      DOUBLE PRECISION X, T, G, H, R, P, Q, E
-      DO 10 I = 1, 3
-        X = 0.6D0 + 0.1D0*I
-        T = 40D0*I
-        CALL GRAD(X, T, G)
-        E = 1D-5
-        CALL F(X + E, T, P)
-        CALL F(X - E, T, Q)
-        PRINT *, 'first', G, (P - Q)/(2*E)
-        CALL HESS(X, T, H)
-        CALL HESSR(X, T, R)
-        CALL GRAD(X + E, T, P)
-        CALL GRAD(X - E, T, Q)
-        PRINT *, 'forward', H, (P - Q)/(2*E)
-   10   PRINT *, 'reverse', R, (P - Q)/(2*E)
-      END
       SUBROUTINE F(X, T, Z)
       DOUBLE PRECISION X, T, Z, A
       Z = X
@@ -1290,27 +1249,9 @@ fn subprograms_push_values() {
       DOUBLE PRECISION A
       K = MOD(INT(A), 2) + 1
       END
-      SUBROUTINE GRAD(X, T, G)
-      DOUBLE PRECISION X, T, G, Z
-      ADR(Z)
-      CALL F(X, T, Z)
-      END ADR(G = COTANGENT(X))
-      END
-      SUBROUTINE HESS(X, T, H)
-      DOUBLE PRECISION X, T, H, G
-      ADF(X)
-      CALL GRAD(X, T, G)
-      END ADF(H = TANGENT(G))
-      END
-      SUBROUTINE HESSR(X, T, H)
-      DOUBLE PRECISION X, T, H, G
-      ADR(G)
-      CALL GRAD(X, T, G)
-      END ADR(H = COTANGENT(X))
-      END
 "
     );
-    let text = check(&source, 1e-6);
+    let text = check(&with_second_derivatives(&f, 40), 1e-6);
     // An adjoint of the adjoint has the statements of these subprograms, not their derivatives.
     let subroutines = text.lines().filter(|l| l.contains("SUBROUTINE"));
     let derived = |l: &&str| l.contains("_G1GRAD_PUSH_R8") && l.contains("HESSR");

@@ -70,12 +70,12 @@ pub(crate) fn fix(program: &mut Program) -> HashSet<Name> {
 
 /// Makes the components of a tape variables of their own: `TAPE_R8%TOP` becomes `TOP_R8`.
 fn without_components(unit: &mut Unit, tape: SymId) {
-    let tape = unit.symbols[tape].name.clone();
-    for component in ["TOP", "MOST"] {
-        let Some(s) = unit.symbols.find(&format!("{tape}%{component}")) else {
+    for component in unit.symbols[tape].component_names() {
+        let Some(s) = unit.symbols.find(&component) else {
             continue;
         };
-        let suffix = tape.strip_prefix("TAPE").unwrap_or(&tape);
+        let (tape, component) = component.split_once('%').unwrap_or_default();
+        let suffix = tape.strip_prefix("TAPE").unwrap_or(tape);
         let name = format!("{component}{suffix}");
         let name = unit.symbols.unused(&name, &|_| false);
         unit.symbols.rename(s, name);

@@ -6,15 +6,15 @@
 //! ```fortran
 //!       INTEGER*8 :: LAST = 128
 //!       SAVE LAST
-//!       TOP = 0
-//!       MOST = MIN(LAST, 134217728)
-//!       ALLOCATE (TAPE%V(MOST))
+//!       TAPE%TOP = 0
+//!       TAPE%MOST = MIN(LAST, 134217728)
+//!       ALLOCATE (TAPE%V(TAPE%MOST))
 //!       ...
-//!         IF (TOP .GE. MOST) CALL F_GROW_R8(TAPE, TOP + 1, MOST)
-//!         TOP = TOP + 1
-//!         TAPE%V(TOP) = X
+//!         IF (TAPE%TOP .GE. TAPE%MOST) CALL F_GROW_R8(TAPE, TAPE%TOP + 1)
+//!         TAPE%TOP = TAPE%TOP + 1
+//!         TAPE%V(TAPE%TOP) = X
 //!       ...
-//!       LAST = MIN(MOST, MAX(LAST, 2*TOP))
+//!       LAST = MIN(TAPE%MOST, MAX(LAST, 2*TAPE%TOP))
 //! ```
 //!
 //! The tape becomes up to 4096 times as large, so that hardly anything is ever copied: unused parts take no
@@ -245,10 +245,9 @@ fn make_growing(builder: &mut UnitBuilder, vars: &TapeVars) {
     let unit = &mut builder.unit;
     let tape = &mut unit.symbols[vars.values()];
     tape.attributes.insert(Attribute::Growing);
-    let tape = tape.name.clone();
-    for (s, component) in [(vars.top(), "TOP"), (vars.capacity(), "MOST")] {
-        let name = format!("{tape}%{component}");
-        unit.symbols.rename(s, name.into());
+    let names = tape.component_names();
+    for (s, name) in [vars.top(), vars.capacity()].into_iter().zip(names) {
+        unit.symbols.rename(s, name);
         unit.undeclare(s);
     }
 }
@@ -304,10 +303,9 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
         storage_class: place,
         ..Symbol::variable(name.into(), Type::Integer(8), span)
     };
+    let names = tape.component_names();
     let tape = builder.declare(tape);
-    let component = |which| format!("TAPE_{}%{which}", kind.letter());
-    let top = builder.declare(long(&component("TOP"), StorageClass::Dummy));
-    let most = builder.declare(long(&component("MOST"), StorageClass::Dummy));
+    let [top, most] = names.map(|name| builder.declare(long(&name, StorageClass::Dummy)));
     let need = builder.declare(long("NEED", StorageClass::Dummy));
     let larger = builder.declare(long("LARGER", StorageClass::Local));
     let times = builder.declare(long("TIMES", StorageClass::Local));

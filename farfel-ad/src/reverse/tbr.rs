@@ -52,6 +52,10 @@ fn same(a: &Set, b: &Set) -> bool {
 impl Needs {
     /// Adds a whole location that callers need.
     pub fn add_for_callers(&mut self, loc: usize) {
+        self.add_whole(loc);
+    }
+
+    fn add_whole(&mut self, loc: usize) {
         self.whole.grow_and_insert(loc);
         self.some.remove(&loc);
     }
@@ -60,8 +64,7 @@ impl Needs {
     pub fn add_all(&mut self, loc: usize) {
         self.own.grow_and_insert(loc);
         self.saved.remove(loc);
-        self.whole.grow_and_insert(loc);
-        self.some.remove(&loc);
+        self.add_whole(loc);
     }
 
     /// Adds some elements of a location, in some loops.
@@ -83,7 +86,7 @@ impl Needs {
         list.retain(|e| !e.is_within(&elements));
         list.push(elements);
         if list.len() > MOST_RANGES {
-            self.add_for_callers(loc);
+            self.add_whole(loc);
         }
     }
 

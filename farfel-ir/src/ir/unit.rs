@@ -784,6 +784,11 @@ impl Symbol {
         self.name.contains('%')
     }
 
+    /// The names that TOP and MOST of this tape have.
+    pub fn component_names(&self) -> [Name; 2] {
+        ["TOP", "MOST"].map(|c| format!("{}%{c}", self.name).into())
+    }
+
     /// Creates a local scalar variable for a pass.
     pub fn variable(name: Name, ty: Type, span: Span) -> Self {
         Symbol {

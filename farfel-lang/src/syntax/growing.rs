@@ -28,7 +28,7 @@ pub(crate) const PREFIX: &str = "FARFEL_";
 pub(crate) const VALUES: &str = "%V";
 
 /// The other components: the number of values, and the number that there is room for.
-pub(crate) const COMPONENTS: [&str; 2] = ["%TOP", "%MOST"];
+const COMPONENTS: [&str; 2] = ["%TOP", "%MOST"];
 
 /// The type of these.
 pub(crate) const COUNTER: Type = Type::Integer(8);
@@ -121,15 +121,14 @@ impl StatementParser<'_> {
 
     /// Returns the variables that are the other components of a tape.
     fn components(&mut self, tape: SymId, span: Span) -> [SymId; 2] {
-        COMPONENTS.map(|component| {
-            let symbols = &mut self.open_unit.unit.symbols;
-            let name = format!("{}{component}", symbols[tape].name);
-            let storage_class = symbols[tape].storage_class.clone();
+        let symbols = &mut self.open_unit.unit.symbols;
+        let storage_class = symbols[tape].storage_class.clone();
+        symbols[tape].component_names().map(|name| {
             let found = symbols.intern(&name, span);
             symbols[found] = Symbol {
                 typed: true,
-                storage_class,
-                ..Symbol::variable(name.into(), COUNTER, span)
+                storage_class: storage_class.clone(),
+                ..Symbol::variable(name, COUNTER, span)
             };
             found
         })
@@ -169,11 +168,9 @@ impl StatementParser<'_> {
         for e in args {
             let (tape, span) = (grows(&e), e.span);
             all.push(e);
-            for component in COMPONENTS {
-                let name = |s| format!("{}{component}", symbols[s].name);
-                let found = tape.and_then(|s| symbols.find(&name(s)));
-                all.extend(found.map(|s| Expr::var(s, span)));
-            }
+            let names = tape.map(|t| symbols[t].component_names());
+            let found = names.into_iter().flatten().filter_map(|n| symbols.find(&n));
+            all.extend(found.map(|s| Expr::var(s, span)));
         }
         all
     }

@@ -2,7 +2,6 @@
 
 use crate::ir::{Attribute, ExprKind, SpecKind, SymId, Symbol, Unit, for_each_reference};
 use crate::resolve::EntryPoints;
-use crate::syntax::growing::COMPONENTS;
 
 /// Checks the arguments of a unit, and of its calls.
 pub(super) fn check(unit: &Unit, callable: &EntryPoints, errors: &mut Vec<String>) {
@@ -55,11 +54,11 @@ fn without_components(
     procedure: &str,
     errors: &mut Vec<String>,
 ) {
-    for tape in args.iter().flatten().map(|t| &unit.symbols[*t]) {
-        let own = |c: &str| unit.symbols.find(&format!("{}{c}", tape.name));
-        let complete = |s: SymId| args.contains(&Some(s));
-        let mut components = COMPONENTS.into_iter().filter_map(own);
-        if tape.has(Attribute::Growing) && !components.all(complete) {
+    let tapes = args.iter().flatten().map(|t| &unit.symbols[*t]);
+    for tape in tapes.filter(|t| t.has(Attribute::Growing)) {
+        let names = tape.component_names();
+        let mut own = names.iter().filter_map(|n| unit.symbols.find(n));
+        if !own.all(|s| args.contains(&Some(s))) {
             errors.push(format!(
                 "{}: {procedure} gets {} without its components",
                 unit.name, tape.name

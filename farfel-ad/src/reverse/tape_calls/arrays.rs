@@ -42,7 +42,23 @@ pub(super) fn pushed_with_room(unit: &Unit, block: &[Stmt]) -> Option<Copied> {
 
 /// Like [`pushed`], if the check is for what `needed` returns for the number of values after the push.
 fn pushed_with(unit: &Unit, block: &[Stmt], needed: &dyn Fn(&Expr) -> Expr) -> Option<Copied> {
-    let [check, counted, copy, ..] = block else {
+    let (top, after) = checked_and_counted(block, needed)?;
+    copied(
+        unit,
+        block.get(2)?,
+        top,
+        added(after, top, BinOp::Add)?,
+        true,
+    )
+}
+
+/// The counter of a tape, and the number of values that it gets, if some statements begin with a check for what
+/// `needed` returns for this number, and count.
+pub(super) fn checked_and_counted<'b>(
+    block: &'b [Stmt],
+    needed: &dyn Fn(&Expr) -> Expr,
+) -> Option<(SymId, &'b Expr)> {
+    let [check, counted, ..] = block else {
         return None;
     };
     let (StmtKind::LogicalIf(full, _), StmtKind::Assign(top, after)) = (&check.kind, &counted.kind)
@@ -52,10 +68,8 @@ fn pushed_with(unit: &Unit, block: &[Stmt], needed: &dyn Fn(&Expr) -> Expr) -> O
     let (ExprKind::Binary(BinOp::Gt, need, _), ExprKind::Var(top)) = (&full.kind, &top.kind) else {
         return None;
     };
-    if counted.label.is_some() || !need.equals_ignoring_spans(&needed(after)) {
-        return None;
-    }
-    copied(unit, copy, *top, added(after, *top, BinOp::Add)?, true)
+    let same = need.equals_ignoring_spans(&needed(after));
+    (same && counted.label.is_none()).then_some((*top, after))
 }
 
 /// The array that a loop and a counter at the beginning of some statements pop.

@@ -26,8 +26,8 @@ use crate::parallel;
 use arrays::{popped, pushed, pushed_with_room};
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Attribute, BinOp, Block, Class, Expr, ExprKind, Name, Program, Stmt, StmtKind, StorageClass,
-    SymId, Symbol, Unit, unused_name, walk_block,
+    BinOp, Block, Class, Expr, ExprKind, Name, Program, Stmt, StmtKind, StorageClass, SymId,
+    Symbol, Unit, unused_name, walk_block,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use subprograms::subprograms;
@@ -349,9 +349,8 @@ impl Caller<'_> {
     /// The number of values that a growing tape has room for.
     fn most(&self, tape: SymId) -> Option<SymId> {
         let symbols = &self.unit.symbols;
-        let tape = &symbols[tape];
-        let name = format!("{}%MOST", tape.name);
-        symbols.find(&name).filter(|_| tape.has(Attribute::Growing))
+        let [_, most] = symbols[tape].component_names();
+        symbols.find(&most)
     }
 }
 

@@ -49,8 +49,8 @@ impl Subprogram {
         let mut tape = dummy(&name, kind.ty(), Some(Expr::star(Span::NONE)));
         tape.tape = true;
         tape.attributes.insert(Attribute::Growing);
-        let component = |which| dummy(&format!("{name}%{which}"), Type::Integer(8), None);
-        let tape = [tape, component("TOP"), component("MOST")].map(|s| builder.declare(s));
+        let [top, most] = (tape.component_names()).map(|n| dummy(&n, Type::Integer(8), None));
+        let tape = [tape, top, most].map(|s| builder.declare(s));
         Subprogram {
             builder,
             kind,
