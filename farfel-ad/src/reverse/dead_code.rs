@@ -27,7 +27,7 @@ pub(super) struct LiveAfterCalls {
     /// Positions of arguments.
     pub args: HashSet<usize>,
     /// COMMON variables.
-    pub commons: HashSet<usize>,
+    pub commons: Set,
 }
 
 /// Removes statements of tangents whose values no derivative needs, before sweeps are made of them: what is not
@@ -196,8 +196,7 @@ fn remove_with(
             let read: HashSet<SymId> = args.collect();
             let tape = |s: &SymId| m.tapes.contains(s);
             m.live_after.retain(|s| read.contains(s) || tape(s));
-            m.commons = Set::with_capacity(engine.commons.vars.len());
-            m.commons.extend(after.commons.iter().copied());
+            m.commons = after.commons.clone();
         }
         let live_after = |s: SymId| m.live_after.contains(&s);
         let calls = remove(
@@ -216,7 +215,7 @@ fn remove_with(
         for (name, more) in calls {
             let all = after.entry(name).or_default();
             all.args.extend(more.args);
-            all.commons.extend(more.commons);
+            all.commons.union_with(&more.commons);
         }
         for c in &callees[i] {
             waits[*c] -= 1;

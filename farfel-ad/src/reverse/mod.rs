@@ -103,7 +103,7 @@ use farfel_lang::ir::{
 use farfel_lang::targets::CallTargets;
 use farfel_lang::verify::Primals;
 use generated::SweepResults;
-pub use heads::{Adjoint, Adjoints, differentiate_heads};
+pub use heads::{Adjoint, Adjoints, differentiate_heads, tangents_of_heads};
 use heads::{AdjointGoal, CommonMembers};
 use normal::Normalizer;
 pub use prepare::remove_unused_below;

@@ -14,6 +14,7 @@ use super::tape::{self, Tapes};
 use super::tbr::Needs;
 use super::transpose::is_derivative;
 use super::unit_builder;
+use crate::locations::Set;
 use farfel_lang::ir::{
     BinOp, Block, Class, Do, DoControl, Expr, ExprKind, Stmt, StmtId, StmtKind, SymId, walk_block,
 };
@@ -241,10 +242,12 @@ impl Sweeper<'_> {
             .engine
             .touched_in(&self.builder.unit, self.space, &d.body);
         let derivatives = self.derivative_locs();
+        let symbols = self.builder.unit.symbols.iter();
+        let arrays = symbols.filter(|(_, s)| s.is_array());
+        let arrays: Set = arrays.map(|(id, _)| self.space.loc(id)).collect();
         let is_array = |loc: usize| {
-            let mut symbols = self.builder.unit.symbols.iter();
             self.space.tangled.contains(loc)
-                || symbols.any(|(id, s)| s.is_array() && self.space.loc(id) == loc)
+                || arrays.contains(loc)
                 || self.space.common_at(loc).is_some()
         };
         let whole = touched

@@ -167,12 +167,8 @@ pub(super) fn declaration<'a>(
 
 /// The size of a COMMON block in bytes, as a unit declares it.
 fn size(unit: &Unit, block: &Name) -> i64 {
-    let storage = UnitStorage::of(unit);
-    let area = storage
-        .areas()
-        .iter()
-        .find(|a| a.block.as_ref() == Some(block));
-    area.map_or(0, |a| a.size)
+    let storage = UnitStorage::of_block(unit, block);
+    storage.block(block).map_or(0, |a| a.size)
 }
 
 fn left(unit: &Unit, name: &Name) -> Diagnostic {

@@ -20,8 +20,8 @@ use crate::ir::{
     Attribute, Class, Dim, Expr, ExprKind, SpecKind, StorageClass, SymId, Type, UnOp, Unit,
 };
 use crate::source::Span;
+use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 
 /// Returns the value of an INTEGER constant expression of a unit; `None` for any other expression.
 pub fn integer(unit: &Unit, e: &Expr) -> Option<i64> {
@@ -100,7 +100,7 @@ pub struct Constants<'a> {
     /// The size of a default REAL in bytes.
     real: u8,
     /// The values so far; `None` for a constant without a value.
-    known: RefCell<HashMap<SymId, Option<Value>>>,
+    known: RefCell<FxHashMap<SymId, Option<Value>>>,
     /// The stack of named constants being evaluated: each is needed for the one before.
     active: RefCell<Vec<SymId>>,
     /// Whether all constants have been evaluated in the order of their definitions.

@@ -3,6 +3,8 @@
 use super::constant::Constants;
 use crate::ir::{Expr, Name, SpecKind, StorageClass, SymId, Unit};
 use crate::source::Span;
+use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 use std::collections::HashMap;
 
 /// The storage of a unit's variables in COMMON or EQUIVALENCE. All other variables have storage of
@@ -14,7 +16,7 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, Default)]
 pub struct UnitStorage {
     areas: Vec<Area>,
-    ranges: HashMap<SymId, StorageRange>,
+    ranges: FxHashMap<SymId, StorageRange>,
 }
 
 /// A contiguous piece of storage: a COMMON block as one unit declares it, or variables associated
@@ -122,17 +124,25 @@ impl UnitStorage {
         Self::build(constants).0
     }
 
+    /// Computes the storage of the variables of one COMMON block only.
+    pub fn of_block(unit: &Unit, block: &str) -> Self {
+        let constants = Constants::of(unit);
+        let mut builder = Builder::new(&constants);
+        let mut declared = blocks(unit).into_iter();
+        let Some((name, members)) = declared.find(|(name, _)| *name == block) else {
+            return Self::default();
+        };
+        builder.equivalences();
+        builder.block(name, &members);
+        builder.storage
+    }
+
     pub(super) fn build(constants: &Constants) -> (Self, Vec<StorageProblem>) {
         let shares = |k: &SpecKind| matches!(k, SpecKind::Common(_) | SpecKind::Equivalence(_));
         if !constants.unit.specs.iter().any(|s| shares(&s.kind)) {
             return Default::default();
         }
-        let mut builder = Builder {
-            constants,
-            classes: Classes::default(),
-            storage: UnitStorage::default(),
-            problems: Vec::new(),
-        };
+        let mut builder = Builder::new(constants);
         builder.equivalences();
         for (block, members) in blocks(constants.unit) {
             builder.block(block, &members);
@@ -264,7 +274,16 @@ struct Builder<'a> {
     problems: Vec<StorageProblem>,
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
+    fn new(constants: &'a Constants<'a>) -> Self {
+        Builder {
+            constants,
+            classes: Classes::default(),
+            storage: UnitStorage::default(),
+            problems: Vec::new(),
+        }
+    }
+
     fn equivalences(&mut self) {
         let unit = self.constants.unit;
         for spec in &unit.specs {
@@ -346,7 +365,7 @@ impl Builder<'_> {
                 continue;
             }
             let own = self.classes.shift(sym);
-            let mut class: Vec<(i64, SymId)> = self
+            let mut class: SmallVec<[(i64, SymId); 1]> = self
                 .classes
                 .members(sym)
                 .into_iter()
@@ -488,7 +507,7 @@ impl Builder<'_> {
 /// Variables associated by EQUIVALENCE, with their distances: a union-find structure.
 #[derive(Default)]
 struct Classes {
-    nodes: HashMap<SymId, usize>,
+    nodes: FxHashMap<SymId, usize>,
     /// The variable of each node, and where it is first associated with another one.
     syms: Vec<(SymId, Span)>,
     parent: Vec<usize>,
@@ -556,9 +575,9 @@ impl Classes {
     }
 
     /// Returns all variables of a variable's class, and where they begin relative to its root.
-    fn members(&mut self, sym: SymId) -> Vec<(SymId, i64)> {
+    fn members(&mut self, sym: SymId) -> SmallVec<[(SymId, i64); 1]> {
         let Some(&node) = self.nodes.get(&sym) else {
-            return vec![(sym, 0)];
+            return smallvec![(sym, 0)];
         };
         let (root, _) = self.find(node);
         let mut nodes = self.all[root].clone();

@@ -388,7 +388,9 @@ fn units(
             .with_used_only();
         let regions = run.copies.clone();
         let run = run.with_own_state(&entries);
-        let mut run = run.with_passed_by_name(&regions, warnings);
+        let mut run = run
+            .with_passed_by_name(&regions, warnings)
+            .with_state_divided_by_tangents();
         let mut derived = run.derivatives(&mut messages, warnings);
         if let Err(errors) = &derived
             && errors.iter().any(is_about_passed_procedure)
@@ -687,6 +689,35 @@ impl<'a> Generation<'a> {
                     .any(|slot| slot > t.args)
             })
         })
+    }
+
+    /// Returns the same run, for adjoints with one shared state for the units whose state the tangents that they are
+    /// made of would divide: to find that from the adjoints takes several times as long.
+    fn with_state_divided_by_tangents(self) -> Self {
+        let assigned = Assigned::of(&self.program);
+        let mut units = self.program.units.iter();
+        if !self.adjoint || units.all(|u| kept(&assigned, u).is_empty()) {
+            return self;
+        }
+        let tangents = self.tangents_of_adjoints().unwrap_or_default().into_iter();
+        let units = tangents.map(|t| DerivedUnit::new(t.of, None, t.unit));
+        let divided = self.units_with_divided_state(&units.collect::<Vec<_>>());
+        self.with_own_state(&divided)
+    }
+
+    fn tangents_of_adjoints(&self) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
+        let options = self.options;
+        let mut legal = heads::legal(&self.program, &options.heads)?;
+        if let Cow::Owned(program) = &mut legal.program {
+            remove_unused(options, true, program);
+        }
+        let program = &*legal.program;
+        let chosen = heads::choose(program, &options.heads, options.fix_interface, true)?;
+        if chosen.heads.is_empty() {
+            return Ok(Vec::new());
+        }
+        let layout = layout_of(options, true);
+        reverse::tangents_of_heads(program, &chosen.heads, &layout)
     }
 
     /// Returns the units that have procedure arguments and keep variables from call to call.
