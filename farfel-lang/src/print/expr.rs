@@ -128,7 +128,7 @@ impl Line {
                 self.expr(scope, re);
                 self.comma();
                 self.expr(scope, im);
-                self.push(")");
+                self.close();
             }
             ExprKind::Logical(true) => self.push(".TRUE."),
             ExprKind::Logical(false) => self.push(".FALSE."),
@@ -158,7 +158,7 @@ impl Line {
                 self.expr(scope, base);
                 self.open();
                 self.range(scope, from.as_deref(), to.as_deref());
-                self.push(")");
+                self.close();
             }
             ExprKind::Range(from, to, step) => {
                 self.range(scope, from.as_deref(), to.as_deref());
@@ -176,7 +176,7 @@ impl Line {
             ExprKind::Paren(inner) => {
                 self.open();
                 self.expr(scope, inner);
-                self.push(")");
+                self.close();
             }
             ExprKind::Closure(procedure, captured) => {
                 self.push(scope.name(*procedure));
@@ -194,7 +194,7 @@ impl Line {
                 self.put(format_args!("%{}", how.word()));
                 self.open();
                 self.expr(scope, value);
-                self.push(")");
+                self.close();
             }
             ExprKind::Keyword(name, value) => {
                 self.push(name);
@@ -234,7 +234,7 @@ impl Line {
                 if let Some(length) = length {
                     self.push("(LEN=");
                     self.expr(scope, length);
-                    self.push(")");
+                    self.close();
                 }
                 self.push(" :: ");
             }
@@ -268,7 +268,7 @@ impl Line {
             comes.is_none()
         });
         self.list(written, |l, e| l.expr(scope, e));
-        self.push(")");
+        self.close();
     }
 
     /// Prints names of variables separated by commas.
@@ -296,7 +296,7 @@ impl Line {
         self.push(scope.name(*var));
         self.push(" = ");
         self.bounds(scope, from, to, step.as_ref());
-        self.push(")");
+        self.close();
     }
 
     /// Prints `from, to, step` of a loop.
@@ -325,7 +325,7 @@ impl Line {
                 l.expr(scope, upper);
             }
         });
-        self.push(")");
+        self.close();
     }
 
     /// Prints a character constant with its quotes.
@@ -354,7 +354,7 @@ impl Line {
         if precedence(expr) < needed {
             self.open();
             self.expr(scope, expr);
-            self.push(")");
+            self.close();
         } else {
             self.expr(scope, expr);
         }
@@ -378,21 +378,6 @@ impl Line {
         for (op, right) in pending.into_iter().rev() {
             self.operator(op.text);
             self.operand(scope, right, op.right);
-        }
-    }
-
-    /// Prints an operator, with a possible line break before it.
-    fn operator(&mut self, text: &str) {
-        match text.strip_prefix(' ') {
-            Some(text) => {
-                self.push(" ");
-                self.gap();
-                self.push(text);
-            }
-            None => {
-                self.gap();
-                self.push(text);
-            }
         }
     }
 }

@@ -12,6 +12,13 @@ pub(super) struct Line {
     text: String,
     /// The places where a line may end, in ascending order.
     breaks: Vec<Break>,
+    /// The offsets of blanks that are left out if the statement then takes fewer lines, in ascending order, each with
+    /// whether it is in parentheses.
+    spare: Vec<(usize, bool)>,
+    /// Whether there is an operator between blanks that is not in parentheses: items then need blanks between them.
+    keeps_outer_blanks: bool,
+    /// The number of open parentheses.
+    depth: usize,
 }
 
 /// A place where a line may end.
@@ -52,6 +59,19 @@ impl Line {
     pub(super) fn open(&mut self) {
         self.push("(");
         self.break_here(true);
+        self.depth += 1;
+    }
+
+    /// Adds `)`.
+    pub(super) fn close(&mut self) {
+        self.push(")");
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    /// Adds a blank that may be left out.
+    fn blank(&mut self) {
+        self.spare.push((self.text.len(), self.depth > 0));
+        self.push(" ");
     }
 
     /// Adds ` = `, after which a line may end if necessary.
@@ -69,8 +89,27 @@ impl Line {
 
     /// Adds `, `, after which a line may end.
     pub(super) fn comma(&mut self) {
-        self.push(", ");
+        self.push(",");
+        self.blank();
         self.gap();
+    }
+
+    /// Adds a binary operator, before which a line may end. Blanks around `+` and `-` may be left out in subscripts and
+    /// arguments.
+    pub(super) fn operator(&mut self, text: &str) {
+        let bare = text.trim();
+        let blanks = text.len() > bare.len();
+        let spare = self.depth > 0 && matches!(bare, "+" | "-");
+        self.keeps_outer_blanks |= blanks && self.depth == 0;
+        let blank = |line: &mut Self| match (blanks, spare) {
+            (true, true) => line.blank(),
+            (true, false) => line.push(" "),
+            (false, _) => {}
+        };
+        blank(self);
+        self.gap();
+        self.push(bare);
+        blank(self);
     }
 
     /// Adds the items, separated by `, `.
@@ -101,14 +140,62 @@ impl Line {
         label: Option<u32>,
         indent: usize,
     ) -> usize {
-        let raw = encoding::has_raw(&self.text);
-        let lines = match form {
-            Form::Fixed => self.lay_out_fixed(out, label, indent, raw),
-            Form::Free => self.lay_out_free(out, label, indent, raw),
-        };
+        let start = out.len();
+        let mut lines = self.lay_out_as_is(out, form, label, indent);
+        if lines > 1 && !self.spare.is_empty() {
+            let mut denser = String::new();
+            let fewer = self
+                .denser()
+                .lay_out_as_is(&mut denser, form, label, indent);
+            if fewer < lines {
+                lines = fewer;
+                out.truncate(start);
+                out.push_str(&denser);
+            }
+        }
         self.text.clear();
         self.breaks.clear();
+        self.spare.clear();
+        self.keeps_outer_blanks = false;
+        self.depth = 0;
         lines
+    }
+
+    fn lay_out_as_is(
+        &self,
+        out: &mut String,
+        form: Form,
+        label: Option<u32>,
+        indent: usize,
+    ) -> usize {
+        let raw = encoding::has_raw(&self.text);
+        match form {
+            Form::Fixed => self.lay_out_fixed(out, label, indent, raw),
+            Form::Free => self.lay_out_free(out, label, indent, raw),
+        }
+    }
+
+    /// Returns the same statement without the blanks that may be left out.
+    fn denser(&self) -> Line {
+        let spare = self.spare.iter();
+        let spare = spare.filter(|(_, inner)| *inner || !self.keeps_outer_blanks);
+        let spare: Vec<usize> = spare.map(|(at, _)| *at).collect();
+        let mut text = String::with_capacity(self.text.len());
+        let mut from = 0;
+        for at in &spare {
+            text.push_str(&self.text[from..*at]);
+            from = at + 1;
+        }
+        text.push_str(&self.text[from..]);
+        let moved = |b: &Break| Break {
+            at: b.at - spare.partition_point(|s| *s < b.at),
+            weak: b.weak,
+        };
+        Line {
+            text,
+            breaks: self.breaks.iter().map(moved).collect(),
+            ..Line::default()
+        }
     }
 
     /// A compiler counts bytes, and reads columns 7 to 72 of continued lines as one text. So a

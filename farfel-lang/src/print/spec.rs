@@ -240,7 +240,7 @@ impl Line {
                         l.expr(scope, value);
                     }
                 });
-                self.push(")");
+                self.close();
             }
             SpecKind::Save(items) => {
                 self.push("SAVE");
@@ -261,7 +261,7 @@ impl Line {
                     self.push(scope.name(*s));
                     self.open();
                     self.names(scope, args);
-                    self.push(")");
+                    self.close();
                     self.push(" = ");
                     self.gap();
                     self.expr(scope, value);
@@ -297,7 +297,7 @@ impl Line {
                     l.push(scope.name(*pointer));
                     l.comma();
                     l.entity(scope, *pointee);
-                    l.push(")");
+                    l.close();
                 });
             }
             SpecKind::Intent(intent, syms) => {
@@ -392,7 +392,7 @@ impl Line {
                     l.put(format_args!("-{last}"));
                 }
             });
-            l.push(")");
+            l.close();
         });
     }
 }

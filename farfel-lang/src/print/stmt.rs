@@ -96,7 +96,7 @@ impl Writer<'_> {
                 }
             }
             l.list(opening, |l, i| l.opening_item(scope, *mode, i));
-            l.push(")");
+            l.close();
         });
         self.inside(scope, body);
         self.statement(None, *end_span, |l| {
@@ -105,7 +105,7 @@ impl Writer<'_> {
             if !closing.is_empty() {
                 l.open();
                 l.list(closing, |l, i| l.closing_item(scope, *mode, i));
-                l.push(")");
+                l.close();
             }
         });
     }
@@ -214,7 +214,7 @@ impl Line {
                 if !labels.is_empty() {
                     self.push(", (");
                     self.labels(labels);
-                    self.push(")");
+                    self.close();
                 }
             }
             StmtKind::AssignLabel(label, var) => {
@@ -246,7 +246,7 @@ impl Line {
                         l.component(scope, s);
                     }
                 });
-                self.push(")");
+                self.close();
             }
             StmtKind::Entry(entry) => {
                 let Entry { name, args } = &**entry;
@@ -330,7 +330,7 @@ impl Line {
                 self.gap();
             }
         }
-        self.push(")");
+        self.close();
     }
 
     fn opening_item(&mut self, scope: &Scope, mode: AdMode, item: &AdItem) {
@@ -388,7 +388,7 @@ impl Line {
             self.comma();
             self.expr(scope, k);
         }
-        self.push(")");
+        self.close();
     }
 }
 

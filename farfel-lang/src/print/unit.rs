@@ -127,6 +127,6 @@ impl Line {
             Arg::Dummy(s) => l.push(scope.callee(*s)),
             Arg::AltReturn(_) => l.push("*"),
         });
-        self.push(")");
+        self.close();
     }
 }
