@@ -57,6 +57,7 @@ use crate::legal::{
     cleared, common_division, common_sizes, fixed_tapes, input_output, messages, one_name,
     parallel, reroll, shared_elements,
 };
+use crate::simplify::copies::merge_copies;
 use crate::simplify::increments::join_increments;
 use crate::simplify::loops::rewrite_inner_loops;
 use crate::simplify::one_direction::in_one_direction;
@@ -299,6 +300,10 @@ const OF_ALL: &[Simplification] = &[
     Simplification {
         name: "increments",
         run: |d| join_increments(d.unit, &d.all()),
+    },
+    Simplification {
+        name: "copies",
+        run: |d| merge_copies(d.unit),
     },
     Simplification {
         name: "shorter text",

@@ -163,3 +163,75 @@ fn increments_are_joined_in_front_of_what_they_wait_for() {
 ";
     adjoint(body);
 }
+
+#[test]
+fn values_that_are_assigned_at_once_need_no_temporary() {
+    // The quotient is used by its own derivative.
+    let merged = [
+        "
+      DOUBLE PRECISION Q
+      Q = V(1)/V(2)
+      V(3) = V(3)*Q
+      V(4) = V(4) + Q*A
+",
+        "
+      DOUBLE PRECISION Q, R
+      Q = V(1)/V(2)
+      R = V(2)/(V(3) + Q)
+      V(4) = V(4) + R*SQRT(Q + A)
+",
+    ];
+    for body in merged {
+        let text = adjoint(body);
+        assert!(!text.contains("TEMP ="), "{text}");
+    }
+    // The variable has another value where the derivative is computed, or before it gets this one, or gets it on some
+    // paths only.
+    let kept = [
+        "
+      DOUBLE PRECISION Q
+      IF (V(1) .GT. 0.2D0) THEN
+        Q = V(1)/V(2)
+        V(3) = V(3)*Q
+      ELSE
+        Q = V(2)/(1 + V(1)*V(1))
+        V(4) = V(4)*Q
+      END IF
+",
+        "
+      DOUBLE PRECISION Q
+      Q = V(1)/V(2)
+      V(3) = V(3)*Q
+      Q = V(3)/(1 + V(2)*V(2))
+      V(4) = V(4)*Q
+      Q = 2
+      V(5) = V(5)*Q
+",
+        "
+      DOUBLE PRECISION Q
+      Q = V(1)*A
+      DO I = 1, 3
+        Q = V(I)/(Q*Q + V(2))
+        V(3) = V(3)*Q
+        IF (I .EQ. 2) Q = V(4)/(Q + 2)
+        V(5) = V(5)*Q
+      END DO
+      V(4) = V(4)*Q
+",
+        "
+      DOUBLE PRECISION Q, R
+      Q = V(1)/V(2)
+      R = Q
+      IF (V(3) .GT. 0.1D0) Q = V(3)/(V(2) + 1)
+      CALL CHANGE(R)
+      V(4) = V(4)*Q*R
+      END
+      SUBROUTINE CHANGE(R)
+      DOUBLE PRECISION R
+      R = R*R
+",
+    ];
+    for body in kept {
+        adjoint(body);
+    }
+}

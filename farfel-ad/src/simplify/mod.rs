@@ -9,8 +9,10 @@
 //! | `signs` | operands of differences are swapped instead of changing signs |
 //! | [`loops`] | inner loops get forms that compilers turn into fast code |
 //! | `increments` | what is added to one derivative by several statements is added by one |
+//! | `copies` | temporaries become the variables that they are copied to |
 //! | `shorter` | temporaries that are read once, and IFs with one statement |
 
+pub(crate) mod copies;
 pub(crate) mod increments;
 pub mod loops;
 pub(crate) mod one_direction;
