@@ -48,8 +48,7 @@ pub(crate) fn merge_copies(unit: &mut Unit) {
 }
 
 /// A variable that gets the value of a temporary.
-#[derive(Debug, Clone)]
-struct Copy {
+struct CopiedValue {
     temporary: SymId,
     variable: SymId,
     /// The assignment of the temporary.
@@ -62,15 +61,15 @@ struct Copy {
 
 /// A copy to be merged, with the statements that read the temporary.
 struct Merged {
-    copy: Copy,
+    copy: CopiedValue,
     readers: Vec<StmtId>,
 }
 
 /// The facts: which definitions of temporaries may be the last ones, and for which copies the variable may have been assigned
 /// since.
 struct Facts {
-    /// The node and temporary of each definition, a bit each. A definition that is copied has the number of the copy.
-    definitions: Vec<(usize, SymId)>,
+    /// The temporary of each definition, a bit each. A definition that is copied has the number of the copy.
+    definitions: Vec<SymId>,
     /// By temporary, its definitions.
     of_temporary: HashMap<SymId, May>,
     /// By variable, the bits of its copies that say that it may have been assigned since.
@@ -87,12 +86,9 @@ enum Assigned {
 
 impl Facts {
     /// Returns the facts about copies. `None` if a loop is executed in parallel, where each thread has its own variables.
-    fn of(unit: &Unit, flow: &FlowGraph, copies: &[Copy]) -> Option<Self> {
+    fn of(unit: &Unit, flow: &FlowGraph, copies: &[CopiedValue]) -> Option<Self> {
         let mut facts = Facts {
-            definitions: copies
-                .iter()
-                .map(|c| (flow.node(c.defined), c.temporary))
-                .collect(),
+            definitions: copies.iter().map(|c| c.temporary).collect(),
             of_temporary: HashMap::new(),
             of_variable: HashMap::new(),
             assigned: HashMap::new(),
@@ -116,7 +112,7 @@ impl Facts {
                     let definition = match defined.get(&s.id) {
                         Some(k) if copies[*k].temporary == x => *k,
                         _ => {
-                            facts.definitions.push((node, x));
+                            facts.definitions.push(x);
                             facts.definitions.len() - 1
                         }
                     };
@@ -131,7 +127,7 @@ impl Facts {
                 facts.assigned.entry(node).or_default().push(assigned);
             });
         }
-        for (d, (_, temporary)) in facts.definitions.iter().enumerate() {
+        for (d, temporary) in facts.definitions.iter().enumerate() {
             let all = facts.of_temporary.entry(*temporary).or_default();
             all.grow_and_insert(d);
         }
@@ -153,7 +149,7 @@ impl Facts {
         for a in self.assigned.get(&node).into_iter().flatten() {
             match a {
                 Assigned::Temporary { definition } => {
-                    let (_, temporary) = self.definitions[*definition];
+                    let temporary = self.definitions[*definition];
                     fact.difference_with(&self.of_temporary[&temporary]);
                     fact.insert(*definition);
                 }
@@ -257,7 +253,7 @@ fn add_copies(
     block: &[Stmt],
     temporary: &dyn Fn(SymId) -> bool,
     local: &dyn Fn(SymId) -> bool,
-    found: &mut Vec<Copy>,
+    found: &mut Vec<CopiedValue>,
 ) {
     for (i, s) in block.iter().enumerate() {
         s.blocks()
@@ -283,7 +279,7 @@ fn add_copies(
                 {
                     let named = between.iter().any(|s| names(s, x));
                     if local(x) && unit.symbols[x].ty == unit.symbols[t].ty && !named {
-                        found.push(Copy {
+                        found.push(CopiedValue {
                             temporary: t,
                             variable: x,
                             defined: block[i].id,
