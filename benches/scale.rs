@@ -101,8 +101,8 @@ fn main() -> ExitCode {
                     tapenade("-d", &mixed(10))?,
                     tapenade("-b", &elements(20))?,
                     tapenade("-b", &loops(10))?,
-                    tapenade("-b", &model(3, true))?,
-                    tapenade("-b", &model(3, false))?,
+                    time_step("-b", 3, true)?,
+                    time_step("-b", 3, false)?,
                 ])
             })
             .map(|_| Vec::new())
@@ -255,7 +255,7 @@ fn derivatives() -> Result<Vec<String>, Failure> {
         }
     }
     let times = [("-d", false), ("-b", false), ("-b", true)];
-    let times = times.map(|(mode, saved)| least(&|| tapenade(mode, &model(MODEL_STEPS, saved))));
+    let times = times.map(|(mode, saved)| least(&|| time_step(mode, MODEL_STEPS, saved)));
     let [tangent, adjoint, saved] = times;
     let (tangent, adjoint, saved) = (tangent?, adjoint?, saved?);
     println!(
@@ -568,9 +568,19 @@ fn model(n: usize, saved: bool) -> String {
     text
 }
 
+/// Returns the time for the derivative of one result of a model's time step with respect to one argument.
+fn time_step(mode: &str, n: usize, saved: bool) -> Result<Duration, Failure> {
+    tapenade_of("s0(j)/(x)", mode, &model(n, saved))
+}
+
 /// Returns the time that `farfel tapenade` takes for S0 and everything that it calls, in a mode: `-b` or `-d`.
 fn tapenade(mode: &str, text: &str) -> Result<Duration, Failure> {
-    let line = [mode, "-head", "s0", "-o", "p", "p.f"].map(str::to_owned);
+    tapenade_of("s0", mode, text)
+}
+
+/// Like [`tapenade`], for any head.
+fn tapenade_of(head: &str, mode: &str, text: &str) -> Result<Duration, Failure> {
+    let line = [mode, "-head", head, "-o", "p", "p.f"].map(str::to_owned);
     let Action::Differentiate(options) = parse_line(&line)? else {
         return Err("nothing to differentiate".into());
     };
