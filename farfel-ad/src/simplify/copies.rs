@@ -13,10 +13,11 @@
 //! whether it may have another one, and whether the variable may have been assigned since.
 
 use super::preaccumulate::named_in_specs;
+use super::shorter::is_local_scalar;
 use farfel_lang::flow::FlowGraph;
 use farfel_lang::ir::{
-    Attribute, Block, Class, DoControl, Expr, ExprKind, Origin, Stmt, StmtId, StmtKind,
-    StorageClass, SymId, Type, Unit, for_each_symbol,
+    Block, Class, DoControl, Expr, ExprKind, Origin, Stmt, StmtId, StmtKind, StorageClass, SymId,
+    Type, Unit, for_each_symbol,
 };
 use farfel_lang::solve::{Graph, May, forward_each};
 use std::collections::{HashMap, HashSet};
@@ -175,15 +176,8 @@ fn merged(unit: &Unit) -> Vec<Merged> {
         }
     }
     let local = |s: SymId| {
-        let symbol = &unit.symbols[s];
-        symbol.is_variable()
-            && !symbol.is_array()
-            && !symbol.saved
-            && !symbol.tape
-            && !symbol.has(Attribute::Volatile)
-            && matches!(symbol.ty, Some(Type::Real(_) | Type::Complex(_)))
-            && symbol.storage_class == StorageClass::Local
-            && !specified.contains(&s)
+        let number = matches!(unit.symbols[s].ty, Some(Type::Real(_) | Type::Complex(_)));
+        number && is_local_scalar(unit, s, &specified)
     };
     let temporary = |s: SymId| unit.symbols[s].origin == Origin::Generated && local(s);
     let mut copies = Vec::new();

@@ -36,14 +36,8 @@ pub(crate) fn shorten(unit: &mut Unit) {
     let mut specified = HashSet::new();
     named_in_specs(unit, &mut specified);
     let generated = |s: SymId| {
-        let symbol = &unit.symbols[s];
-        symbol.is_variable()
-            && !symbol.is_array()
-            && !symbol.saved
-            && !symbol.tape
-            && symbol.origin == Origin::Generated
-            && symbol.storage_class == StorageClass::Local
-            && !specified.contains(&s)
+        let own = unit.symbols[s].origin == Origin::Generated;
+        own && is_local_scalar(unit, s, &specified)
     };
     let pass = Pass {
         unit,
@@ -61,6 +55,19 @@ pub(crate) fn shorten(unit: &mut Unit) {
     drop_directives(&mut body);
     unit.body = body;
     unit.undeclare_all(&|s| replaced.contains(&s));
+}
+
+/// Whether a symbol is a local scalar that nothing else can refer to. `specified` are the variables that specification
+/// statements give a meaning.
+pub(super) fn is_local_scalar(unit: &Unit, s: SymId, specified: &HashSet<SymId>) -> bool {
+    let symbol = &unit.symbols[s];
+    symbol.is_variable()
+        && !symbol.is_array()
+        && !symbol.saved
+        && !symbol.tape
+        && !symbol.has(Attribute::Volatile)
+        && symbol.storage_class == StorageClass::Local
+        && !specified.contains(&s)
 }
 
 /// The variables whose values may be read outside of the stretch in which they are assigned.
