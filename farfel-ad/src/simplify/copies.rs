@@ -418,3 +418,63 @@ fn remove(block: &mut Block, gone: &HashSet<StmtId>) {
         s.blocks_mut().into_iter().for_each(|b| remove(b, gone));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farfel_lang::print::print_expr;
+    use farfel_lang::{Sources, resolve::resolve, syntax};
+
+    /// Returns the assignments of a subroutine after copies of T, as a generated temporary, were merged.
+    fn merged(body: &str) -> Vec<String> {
+        let mut sources = Sources::new();
+        let text = format!(
+            "      SUBROUTINE S(A, B)\n      REAL A, B, T, X, Y\n{body}      END\n      FUNCTION F(Z)\n      F = Z\n      END\n"
+        );
+        let file = sources.add("s.f", text);
+        let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
+        assert!(resolve(&mut parsed.program).is_empty());
+        let unit = &mut parsed.program.units[0];
+        let t = unit.symbols.find("T").unwrap();
+        unit.symbols[t].origin = Origin::Generated;
+        merge_copies(unit);
+        let mut found = Vec::new();
+        for s in &unit.body {
+            s.walk(&mut |s| {
+                if let StmtKind::Assign(target, value) = &s.kind {
+                    let [target, value] = [target, value].map(|e| print_expr(unit, e));
+                    found.push(format!("{target} = {value}"));
+                }
+            });
+        }
+        found
+    }
+
+    #[test]
+    fn a_copy_is_merged_where_the_variable_has_the_value() {
+        let body = "      T = A/B\n      A = T*B\n      X = T\n      IF (A .GT. 0) B = T\n";
+        assert_eq!(merged(body), ["X = A/B", "A = X*B", "B = X"]);
+    }
+
+    #[test]
+    fn a_copy_stays_where_the_variable_may_have_another_value() {
+        let kept = [
+            // The variable, or the temporary, may be assigned before the temporary is read.
+            "      T = A/B\n      X = T\n      IF (A .GT. 0) X = 1\n      B = T*X\n",
+            "      T = A/B\n      X = T\n      IF (A .GT. 0) T = 1\n      B = T*X\n",
+            // In the iteration before.
+            "      DO I = 1, 3\n        B = B*T\n        X = 2\n        T = A/B\n        X = T\n        X = X + 1\n      END DO\n      A = X\n",
+            // The variable is named in between.
+            "      X = A\n      T = A/B\n      B = X\n      X = T\n      A = T\n",
+            // A function may change the temporary.
+            "      T = A/B\n      X = T\n      A = F(T)\n      B = T*X\n",
+            // Statements come between from elsewhere.
+            "      T = A/B\n   10 X = T\n      T = 2*T\n      IF (T .LT. 9) GOTO 10\n      A = X\n",
+        ];
+        for body in kept {
+            let assignments = merged(body);
+            let stays = assignments.iter().any(|s| s == "X = T");
+            assert!(stays, "{body}{assignments:#?}");
+        }
+    }
+}
