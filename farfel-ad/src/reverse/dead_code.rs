@@ -8,15 +8,15 @@
 
 use super::effects::{Effects, SideEffects, StatementEffects};
 use super::element_reads::ElementReads;
+use super::empty_arms::{as_if, without_empty_arms, without_empty_cases};
 use super::generated::GeneratedUnit;
 use super::{AdjointEngine, Part};
 use crate::flow::FlowGraph;
-use crate::legal::structure::negation;
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::dataflow::Intents;
 use farfel_lang::ir::{
-    Block, Class, DoControl, Expr, ExprKind, IfBlock, Name, Origin, Program, Stmt, StmtId,
-    StmtKind, StorageClass, SymId, Unit, for_each_reference, walk_block,
+    Block, Class, DoControl, Expr, ExprKind, Name, Origin, Program, Stmt, StmtId, StmtKind,
+    StorageClass, SymId, Unit, for_each_reference, walk_block,
 };
 use farfel_lang::solve::{Graph, backward_each};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -450,7 +450,7 @@ fn dead(
             let read = |a: &Expr| a.base().is_some_and(is_live);
             let args = args.iter().enumerate().filter(|(_, a)| read(a));
             after.args.extend(args.map(|(n, _)| n));
-            let whole = live.ones().take_while(|l| *l < space.len);
+            let whole = (space.common(0)..space.len).filter(|l| live.contains(*l));
             let locs = whole.chain(elements.live_arrays(live));
             after
                 .commons
@@ -532,42 +532,22 @@ fn prune(block: &mut Block, dead: &HashSet<StmtId>, unit: &Unit, effects: &Effec
             for b in s.blocks_mut() {
                 changed |= prune(b, dead, unit, effects);
             }
-            if let StmtKind::If(b) = &mut s.kind {
-                changed |= without_empty_arms(b, unit, effects);
+            match &mut s.kind {
+                StmtKind::If(b) => {
+                    changed |= without_empty_arms(unit, b, &|c| pure_calls(unit, c, effects));
+                }
+                StmtKind::Select(select) => {
+                    changed |= without_empty_cases(select);
+                    if let Some(simpler) = as_if(select) {
+                        s.kind = simpler;
+                        changed = true;
+                    }
+                }
+                _ => {}
             }
         }
         out.push(s);
     }
     *block = out;
-    changed
-}
-
-/// Removes empty arms: the ELSE, the last ELSE IF, and an IF with nothing but an ELSE. Returns true if anything
-/// was removed.
-fn without_empty_arms(b: &mut IfBlock, unit: &Unit, effects: &Effects) -> bool {
-    let mut changed = false;
-    if b.otherwise.as_ref().is_some_and(Vec::is_empty) {
-        b.otherwise = None;
-        changed = true;
-    }
-    while b.otherwise.is_none()
-        && b.arms.len() > 1
-        && let Some((condition, last)) = b.arms.last()
-        && last.is_empty()
-        && pure_calls(unit, condition, effects)
-    {
-        b.arms.pop();
-        changed = true;
-    }
-    if let [(condition, then)] = b.arms.as_mut_slice()
-        && then.is_empty()
-        && let Some(otherwise) = b.otherwise.take()
-    {
-        *then = otherwise;
-        *condition = negation(unit, condition.clone());
-        changed = true;
-    }
-    let arms = b.arms.len() - 1 + usize::from(b.otherwise.is_some());
-    b.marks.truncate(arms);
     changed
 }

@@ -42,6 +42,7 @@ use graph::GraphBuilder;
 use std::collections::HashSet;
 use target::{Target, unsupported};
 use tree::Tree;
+pub(crate) use tree::is_harmless;
 
 /// Whether there is a jump below some heads.
 pub(crate) fn has_jumps(program: &Program, heads: &[&str]) -> bool {

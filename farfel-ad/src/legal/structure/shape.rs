@@ -6,22 +6,27 @@
 //! through one arm of a branch go into that arm, and if the arms lead to more than one place behind
 //! them, a variable records which one.
 //!
-//! No condition is evaluated twice and no statement is copied, so the result has the size of the
-//! source. The method is that of Bahmann, Reissmann, Jahre and Meyer, "Perfect reconstructability
+//! No condition is evaluated twice, and a statement is only copied where that is shorter than the variable, so the
+//! result has the size of the source. The method is that of Bahmann, Reissmann, Jahre and Meyer, "Perfect reconstructability
 //! of control flow from demand dependence graphs" (ACM TACO 11, 2015), sections 4.1 and 4.2.
 
 use super::emit::{DEEPEST, Names, truth};
 use super::tree::is_harmless;
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    BinOp, Block, BlockDelimiter, Case, DoControl, Expr, ExprKind, Select, Stmt, StmtKind, SymId,
-    Type,
+    BinOp, Block, BlockDelimiter, Case, DoControl, Expr, ExprKind, Select, Stmt, StmtId, StmtKind,
+    SymId, Type,
 };
+use farfel_lang::types::type_of;
 use fixedbitset::FixedBitSet;
 use std::collections::BTreeMap;
 
 /// A basic block, by its position in the graph.
 pub(super) type Id = usize;
+
+/// The lines that go with a variable for the targets of arms where there are two: an IF in each sweep, and what records
+/// the variable.
+const LINES_OF_A_CHOICE: usize = 7;
 
 /// How control leaves a basic block.
 #[derive(Debug, Clone, Default)]
@@ -504,19 +509,13 @@ impl Shaper<'_, '_> {
             once.union_with(r);
         }
         more.insert(end);
+        let mut arms: Vec<Id> = once.ones().filter(|b| !more.contains(*b)).collect();
         // The targets of the arms: blocks that can be reached from more than one of them.
-        let mut ends: Vec<Id> = targets
-            .iter()
-            .copied()
-            .filter(|t| more.contains(*t))
-            .collect();
-        let arms: Vec<Id> = once.ones().filter(|b| !more.contains(*b)).collect();
-        for b in &arms {
-            let to = self.graph.blocks[*b].term.targets();
-            ends.extend(to.into_iter().filter(|t| more.contains(*t)));
+        let mut ends = self.ends(&term, &arms, &more);
+        while let Some(short) = self.short_end(&term, &arms, &ends) {
+            self.copy_into_arms(short, &mut term, &mut arms);
+            ends = self.ends(&term, &arms, &more);
         }
-        ends.sort_unstable();
-        ends.dedup();
         let next = match ends[..] {
             [] => end,
             [one] => one,
@@ -550,6 +549,74 @@ impl Shaper<'_, '_> {
             }
         };
         (term, next)
+    }
+
+    /// The blocks to which the arms of a branch lead, out of those that more than one of them can reach.
+    fn ends(&self, term: &Term, arms: &[Id], more: &FixedBitSet) -> Vec<Id> {
+        let mut ends = term.targets();
+        for b in arms {
+            ends.extend(self.graph.blocks[*b].term.targets());
+        }
+        ends.retain(|t| more.contains(*t));
+        distinct(ends)
+    }
+
+    /// Returns an end that leads to another one, and takes no more statements in all arms than numbers that say where
+    /// they lead to.
+    fn short_end(&self, term: &Term, arms: &[Id], ends: &[Id]) -> Option<Id> {
+        let mut edges: BTreeMap<Id, usize> = BTreeMap::new();
+        let terms = arms.iter().map(|b| &self.graph.blocks[*b].term);
+        for t in terms.chain([term]).flat_map(Term::targets) {
+            *edges.entry(t).or_default() += 1;
+        }
+        let short = |end: Id| {
+            let b = &self.graph.blocks[end];
+            let Term::Jump(next) = b.term else {
+                return false;
+            };
+            let edges = edges.get(&end).copied().unwrap_or(0);
+            // In both sweeps; `None` for statements that are not copied.
+            let lines = |s: &Stmt| match &s.kind {
+                StmtKind::Comment(_) => Some(0),
+                _ if s.label.is_some() => None,
+                StmtKind::Assign(to, _) => Some(match type_of(self.names.unit, to) {
+                    Some(Type::Integer(_) | Type::Logical(_)) => 1,
+                    _ => 4,
+                }),
+                StmtKind::Call(_, args) => Some(2 + args.len() / 3),
+                _ => None,
+            };
+            let lines = b.stmts.iter().map(lines).sum::<Option<usize>>();
+            next != end
+                && ends.contains(&next)
+                && lines.is_some_and(|n| n * edges <= edges + LINES_OF_A_CHOICE)
+        };
+        ends.iter().copied().find(|end| short(*end))
+    }
+
+    /// Executes the statements of a block where the arms lead to it.
+    fn copy_into_arms(&mut self, end: Id, term: &mut Term, arms: &mut Vec<Id>) {
+        let mut copies = Vec::new();
+        let mut lead = |t: &mut Id, graph: &mut Graph| {
+            if *t == end {
+                let b = &graph.blocks[end];
+                let (mut stmts, term, span) = (b.stmts.clone(), b.term.clone(), b.span);
+                stmts.iter_mut().for_each(|s| s.id = StmtId::NONE);
+                *t = graph.block(stmts, term, span);
+                copies.push(*t);
+            }
+        };
+        for b in arms.iter() {
+            let mut t = std::mem::take(&mut self.graph.blocks[*b].term);
+            t.targets_mut()
+                .into_iter()
+                .for_each(|t| lead(t, self.graph));
+            self.graph.blocks[*b].term = t;
+        }
+        for t in term.targets_mut() {
+            lead(t, self.graph);
+        }
+        arms.append(&mut copies);
     }
 
     /// Writes the statement that executes one of the arms of a branch.

@@ -420,7 +420,7 @@ impl Node {
 
 /// Whether this is a simple integer or logical expression with only scalars and constants, so that
 /// evaluating it once more than the program does is harmless.
-pub(super) fn is_harmless(e: &Expr) -> bool {
+pub(crate) fn is_harmless(e: &Expr) -> bool {
     let mut harmless = true;
     e.walk(&mut |e| {
         use farfel_lang::ir::BinOp::{Div, Pow};
