@@ -9,14 +9,23 @@ use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::build::{binary, choice};
 use farfel_lang::ir::{
-    BinOp, Block, BlockDelimiter, Case, Expr, ExprKind, IfBlock, Select, Stmt, StorageClass, SymId,
-    Type,
+    Attribute, BinOp, Block, BlockDelimiter, Case, Expr, ExprKind, IfBlock, Select, Stmt, StmtKind,
+    StorageClass, SymId, Type, for_each_symbol,
 };
+use std::collections::BTreeSet;
 
 impl Sweeper<'_> {
-    pub(super) fn if_block(&mut self, b: &IfBlock, span: Span, needs: &mut Needs) -> Sweeps {
+    /// `known` is [`Self::known_after`].
+    pub(super) fn if_block(
+        &mut self,
+        b: &IfBlock,
+        known: Option<SymId>,
+        span: Span,
+        needs: &mut Needs,
+    ) -> Sweeps {
         // Conditions may call functions.
         let conditions: Vec<&Expr> = b.arms.iter().map(|(c, _)| c).collect();
+        let owed = number_of_arm(&conditions).filter(|v| self.relied_on.remove(v));
         let (mut forward, restore) = self.conditions(&conditions, span, needs);
         let before = needs.clone();
         let mut arms = Vec::new();
@@ -27,10 +36,13 @@ impl Sweeper<'_> {
             .map(|(_, b)| b)
             .chain([b.otherwise.as_ref().unwrap_or(&none)])
             .collect();
+        let set = self.set_by_arms(&bodies);
+        let known = known.filter(|k| set.as_ref().is_some_and(|s| s.var == *k));
         let mut after = Needs::default();
         let mut possible = true;
         for (i, body) in bodies.iter().enumerate() {
             let mut state = before.clone();
+            self.known_after = known;
             arms.push(self.block(body, &mut state));
             // Conditions from the preprocessor may be constants.
             let constant = match conditions.get(i).map(|c| &c.kind) {
@@ -43,8 +55,7 @@ impl Sweeper<'_> {
             possible &= constant != Some(true);
         }
         *needs = after;
-        let last = arms.len() - 1;
-        let reverses = arms.iter().any(|a| !a.backward.is_empty());
+        let reverses = owed.is_some() || arms.iter().any(|a| !a.backward.is_empty());
         if self.needs_only && !reverses {
             return Sweeps::unwritten(!restore.is_empty());
         }
@@ -73,48 +84,43 @@ impl Sweeper<'_> {
         }
         let stable = |c: &&Expr| self.is_stable(c, &changed, needs);
         let stable = conditions.iter().all(stable);
-        let mut backward_arms = Vec::new();
-        let mut forward_arms = Vec::new();
-        let branch = if stable {
+        let by = if stable {
             conditions.iter().for_each(|c| self.read(c, needs));
-            None
+            ArmBy::Conditions
         } else {
-            Some(self.branch())
+            let number = number_of_arm(&conditions);
+            self.arm_by(
+                set.filter(|s| s.tells(&arms)),
+                number,
+                owed,
+                known,
+                &changed,
+                needs,
+            )
         };
         if self.needs_only {
             return Sweeps::unwritten(true);
         }
-        let mut otherwise = (Vec::new(), Vec::new());
-        for (i, mut a) in arms.into_iter().enumerate() {
-            if let Some(v) = branch {
-                let number = Expr::int(i as i64 + 1, span);
-                a.forward
-                    .push(Stmt::assign(Expr::var(v, span), number, span));
-            }
-            if i == last {
-                otherwise = (a.forward, a.backward);
-                continue;
-            }
-            let condition = match branch {
-                None => conditions[i].clone(),
-                Some(v) => binary(BinOp::Eq, Expr::var(v, span), Expr::int(i as i64 + 1, span)),
-            };
-            forward_arms.push((conditions[i].clone(), a.forward));
-            backward_arms.push((condition, a.backward));
-        }
-        let has_else = b.otherwise.is_some() || !otherwise.0.is_empty();
+        forward.extend(by.number_arms(&mut arms, span));
+        let otherwise = arms.pop().unwrap_or_default();
+        let has_else = b.otherwise.is_some() || !otherwise.forward.is_empty();
+        let (push, mut backward) = self.record(&by, span);
+        let (ahead, back): (Vec<Block>, Vec<Block>) =
+            arms.into_iter().map(|a| (a.forward, a.backward)).unzip();
+        let ahead = conditions.iter().map(|c| (*c).clone()).zip(ahead).collect();
         forward.push(Stmt::branches(
-            forward_arms,
-            has_else.then_some(otherwise.0),
+            ahead,
+            has_else.then_some(otherwise.forward),
             span,
         ));
-        let mut backward = Vec::new();
-        if let Some(v) = branch {
-            let (push, pop) = self.save_number(v, span);
-            forward.extend(push);
-            backward.extend(pop);
-        }
-        backward.extend(choice(backward_arms, otherwise.1, span));
+        forward.extend(push);
+        backward.extend(match by {
+            ArmBy::Conditions | ArmBy::Before { .. } => {
+                let other = conditions.iter().map(|c| by.other_condition(c));
+                choice(other.zip(back).collect(), otherwise.backward, span)
+            }
+            _ => by.exclusive(back.into_iter().chain([otherwise.backward]), span),
+        });
         backward.extend(restore);
         Sweeps { forward, backward }
     }
@@ -187,31 +193,147 @@ impl Sweeper<'_> {
         }
     }
 
-    /// Returns the statements that save the number of the arm, or of iterations, and those that restore it.
-    pub(super) fn save_number(&mut self, number: SymId, span: Span) -> (Block, Block) {
-        if self.happens_once() {
-            return Default::default();
+    /// Determines how the reverse sweep finds the arm of a statement whose conditions it cannot evaluate. `number` is the
+    /// variable that the conditions compare with numbers.
+    fn arm_by(
+        &mut self,
+        set: Option<SetByArms>,
+        number: Option<SymId>,
+        owed: Option<SymId>,
+        known: Option<SymId>,
+        changed: &Set,
+        needs: &mut Needs,
+    ) -> ArmBy {
+        if let (Some(v), Some(number)) = (owed, number) {
+            return ArmBy::Before { number, saved: v };
         }
-        let n = || Expr::var(number, span);
+        if let Some(set) = set {
+            let at = Expr::var(set.var, Span::NONE);
+            if known.is_some() {
+                self.relied_on.insert(set.var);
+                return ArmBy::Known(set);
+            }
+            if self.is_stable(&at, &Set::default(), needs) {
+                self.read(&at, needs);
+                return ArmBy::Known(set);
+            }
+            let saved = self.branch();
+            return ArmBy::After { set, saved };
+        }
+        let saved = self.branch();
+        match number.filter(|v| self.decides(*v, changed)) {
+            Some(number) => ArmBy::Before { number, saved },
+            None => ArmBy::Own(saved),
+        }
+    }
+
+    /// Returns the statements that record the arm, and those that restore it.
+    fn record(&mut self, by: &ArmBy, span: Span) -> (Block, Block) {
+        match by {
+            ArmBy::Conditions | ArmBy::Known(_) => Default::default(),
+            ArmBy::Own(v) => self.save_number(*v, *v, span),
+            ArmBy::Before { number, saved } => self.save_number(*number, *saved, span),
+            ArmBy::After { set, saved } => self.save_number(set.var, *saved, span),
+        }
+    }
+
+    /// The variable that each arm of a statement sets last.
+    fn set_by_arms(&self, arms: &[&Block]) -> Option<SetByArms> {
+        let mut var = None;
+        let mut values: Vec<BTreeSet<i64>> = Vec::new();
+        for arm in arms {
+            let (v, numbers) = set_at_end(arm)?;
+            if var.replace(v).is_some_and(|other| other != v) {
+                return None;
+            }
+            values.push(numbers);
+        }
+        let var = var.filter(|v| self.decides(*v, &Set::default()))?;
+        Some(SetByArms { var, values })
+    }
+
+    /// The variable that a statement sets to different numbers in its arms, if the next one chooses its arm by this
+    /// variable.
+    pub(super) fn recorded_by(&self, s: &Stmt, next: &Stmt) -> Option<SymId> {
+        if self.happens_once() {
+            return None;
+        }
+        let number = match &next.kind {
+            StmtKind::If(b) => {
+                let conditions: Vec<&Expr> = b.arms.iter().map(|(c, _)| c).collect();
+                number_of_arm(&conditions)?
+            }
+            StmtKind::Select(b) => match b.selector.kind {
+                ExprKind::Var(v) => v,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let (set, _) = set_at_end(std::slice::from_ref(s))?;
+        let changed = || {
+            let unit = &self.builder.unit;
+            let all = next.blocks().into_iter();
+            let mut changed = Set::default();
+            all.for_each(|b| changed.union_with(&self.engine.assigned_in(unit, self.space, b)));
+            changed
+        };
+        (set == number && self.decides(number, &changed())).then_some(number)
+    }
+
+    /// Whether a variable has the same value before and after a statement that assigns what is in `changed`, and can be
+    /// recorded like the number of an arm.
+    fn decides(&self, v: SymId, changed: &Set) -> bool {
+        let symbol = &self.builder.unit.symbols[v];
+        symbol.is_variable()
+            && !symbol.is_array()
+            && symbol.ty == Some(Type::INTEGER)
+            && !symbol.has(Attribute::Volatile)
+            && !changed.contains(self.space.loc(v))
+    }
+
+    /// Returns the statements that save a number, that of the arm or of iterations, and those that restore it in
+    /// another variable.
+    pub(super) fn save_number(&mut self, number: SymId, to: SymId, span: Span) -> (Block, Block) {
+        let var = |s| Expr::var(s, span);
+        if self.happens_once() {
+            return match number == to {
+                true => Default::default(),
+                false => (vec![Stmt::assign(var(to), var(number), span)], Vec::new()),
+            };
+        }
         let kind = TapeKind::Integer(4);
-        let push = self.tapes.push(&mut self.builder, kind, n(), span);
-        let pop = self.tapes.pop(&mut self.builder, kind, n(), span);
+        let push = self.tapes.push(&mut self.builder, kind, var(number), span);
+        let pop = self.tapes.pop(&mut self.builder, kind, var(to), span);
         (push, pop)
     }
 
-    pub(super) fn select(&mut self, b: &Select, span: Span, needs: &mut Needs) -> Sweeps {
+    /// `known` is [`Self::known_after`].
+    pub(super) fn select(
+        &mut self,
+        b: &Select,
+        known: Option<SymId>,
+        span: Span,
+        needs: &mut Needs,
+    ) -> Sweeps {
+        let number = match b.selector.kind {
+            ExprKind::Var(v) => Some(v),
+            _ => None,
+        };
+        let owed = number.filter(|v| self.relied_on.remove(v));
         let (mut forward, restore) = self.conditions(&[&b.selector], span, needs);
+        let complete = b.cases.iter().any(|c| c.values.is_none());
+        let bodies: Vec<&Block> = b.cases.iter().map(|c| &c.body).collect();
+        let set = self.set_by_arms(&bodies).filter(|_| complete);
+        let known = known.filter(|k| set.as_ref().is_some_and(|s| s.var == *k));
         let before = needs.clone();
         let mut after = Needs::default();
         let mut cases = Vec::new();
-        let mut bodies = Block::new();
-        for c in &b.cases {
+        for body in &bodies {
             let mut state = before.clone();
-            cases.push(self.block(&c.body, &mut state));
+            self.known_after = known;
+            cases.push(self.block(body, &mut state));
             after.union_with(&state);
-            bodies.extend(c.body.iter().cloned());
         }
-        let complete = b.cases.iter().any(|c| c.values.is_none());
         if !complete {
             after.union_with(&before);
         }
@@ -220,7 +342,7 @@ impl Sweeper<'_> {
             cases: Vec::new(),
             ..b.clone()
         };
-        if cases.iter().all(|c| c.backward.is_empty()) {
+        if owed.is_none() && cases.iter().all(|c| c.backward.is_empty()) {
             for (c, made) in b.cases.iter().zip(cases) {
                 select.cases.push(Case {
                     body: made.forward,
@@ -233,59 +355,224 @@ impl Sweeper<'_> {
                 backward: restore,
             };
         }
-        let changed = self
-            .engine
-            .assigned_in(&self.builder.unit, self.space, &bodies);
-        if self.is_stable(&b.selector, &changed, needs) {
+        let mut changed = Set::default();
+        for body in &bodies {
+            let unit = &self.builder.unit;
+            changed.union_with(&self.engine.assigned_in(unit, self.space, body));
+        }
+        let by = if self.is_stable(&b.selector, &changed, needs) {
             self.read(&b.selector, needs);
-            let mut back = Select {
-                name: None,
-                comments: Vec::new(),
-                end: BlockDelimiter::default(),
-                ..select.clone()
-            };
-            for (c, made) in b.cases.iter().zip(cases) {
-                select.cases.push(Case {
+            ArmBy::Conditions
+        } else {
+            self.arm_by(
+                set.filter(|s| s.tells(&cases)),
+                number,
+                owed,
+                known,
+                &changed,
+                needs,
+            )
+        };
+        if !complete {
+            // What happens for all other values.
+            cases.push(Sweeps::default());
+        }
+        forward.extend(by.number_arms(&mut cases, span));
+        let mut back = Vec::new();
+        for (i, made) in cases.into_iter().enumerate() {
+            match b.cases.get(i) {
+                Some(c) => select.cases.push(Case {
                     body: made.forward,
                     ..c.clone()
-                });
-                back.cases.push(Case {
-                    values: c.values.clone(),
-                    body: made.backward,
+                }),
+                None if made.forward.is_empty() => {}
+                None => select.cases.push(Case {
+                    values: None,
+                    body: made.forward,
                     mark: BlockDelimiter::default(),
-                });
+                }),
             }
-            forward.push(Stmt::select(select, span));
-            let mut backward = vec![Stmt::select(back, span)];
-            backward.extend(restore);
-            return Sweeps { forward, backward };
-        }
-        let branch = self.branch();
-        let mut arms = Vec::new();
-        for (i, (c, mut made)) in b.cases.iter().zip(cases).enumerate() {
-            let number = Expr::int(i as i64 + 1, span);
-            made.forward
-                .push(Stmt::assign(Expr::var(branch, span), number.clone(), span));
-            let condition = binary(BinOp::Eq, Expr::var(branch, span), number);
-            arms.push((condition, made.backward));
-            select.cases.push(Case {
-                body: made.forward,
-                ..c.clone()
-            });
-        }
-        if !complete {
-            let none = Stmt::assign(Expr::var(branch, span), Expr::int(0, span), span);
-            select.cases.push(Case {
-                values: None,
-                body: vec![none],
-                mark: BlockDelimiter::default(),
-            });
+            back.push(made.backward);
         }
         forward.push(Stmt::select(select, span));
-        let (push, mut backward) = self.save_number(branch, span);
+        let (push, mut backward) = self.record(&by, span);
         forward.extend(push);
-        backward.extend(choice(arms, Vec::new(), span));
+        match by {
+            ArmBy::Conditions | ArmBy::Before { .. } => {
+                let case = |(c, body): (&Case, Block)| Case {
+                    values: c.values.clone(),
+                    body,
+                    mark: BlockDelimiter::default(),
+                };
+                let all = back.iter().all(Vec::is_empty);
+                let back = Select {
+                    name: None,
+                    selector: by.other_condition(&b.selector),
+                    comments: Vec::new(),
+                    cases: b.cases.iter().zip(back).map(case).collect(),
+                    end: BlockDelimiter::default(),
+                };
+                backward.extend((!all).then(|| Stmt::select(back, span)));
+            }
+            _ => backward.extend(by.exclusive(back.into_iter(), span)),
+        }
         backward.extend(restore);
         Sweeps { forward, backward }
     }
+}
+
+/// The most numbers that a condition compares a variable with.
+const MOST_NUMBERS: usize = 2;
+
+/// How the reverse sweep finds the arm that the forward sweep has taken.
+enum ArmBy {
+    /// The conditions have the same values.
+    Conditions,
+    /// A variable of its own has the number of the arm.
+    Own(SymId),
+    /// The conditions compare a variable that no arm changes with numbers. It is recorded, and restored in another one
+    /// or in itself.
+    Before { number: SymId, saved: SymId },
+    /// The arms set a variable, which is recorded after the statement, and restored in another one.
+    After { set: SetByArms, saved: SymId },
+    /// The arms set a variable, which the reverse sweep knows already.
+    Known(SetByArms),
+}
+
+/// A variable that each arm of a statement sets last, with the numbers that it has then.
+struct SetByArms {
+    var: SymId,
+    values: Vec<BTreeSet<i64>>,
+}
+
+impl SetByArms {
+    /// Whether the variable tells which of the arms that the reverse sweep has something to do for was taken, in few
+    /// words.
+    fn tells(&self, arms: &[Sweeps]) -> bool {
+        let empty = |i: usize| arms.get(i).is_none_or(|a| a.backward.is_empty());
+        let apart = |i: usize, j: usize| {
+            i == j || empty(i) && empty(j) || self.values[i].is_disjoint(&self.values[j])
+        };
+        let all = 0..self.values.len();
+        let long = all
+            .clone()
+            .filter(|i| !empty(*i) && self.values[*i].len() > MOST_NUMBERS);
+        long.count() <= usize::from(!all.clone().any(empty))
+            && all.clone().all(|i| all.clone().all(|j| apart(i, j)))
+    }
+}
+
+impl ArmBy {
+    /// The condition or selector of the reverse sweep in place of that of the forward sweep.
+    fn other_condition(&self, original: &Expr) -> Expr {
+        match self {
+            ArmBy::Before { number, saved } => of_another(original, *number, *saved),
+            _ => original.clone(),
+        }
+    }
+
+    /// Lets the arms set the number of the arm, if the statement has one. Arms for which the reverse sweep has nothing
+    /// to do have the number 0, which may be set before the statement: returns what comes there.
+    fn number_arms(&self, arms: &mut [Sweeps], span: Span) -> Option<Stmt> {
+        let ArmBy::Own(v) = *self else { return None };
+        let set = |n: usize| Stmt::assign(Expr::var(v, span), Expr::int(n as i64, span), span);
+        let mut own = false;
+        for a in arms.iter().filter(|a| a.backward.is_empty()) {
+            for_each_symbol(&a.forward, &mut |s| own |= s == v);
+        }
+        let mut any = false;
+        for (i, a) in arms.iter_mut().enumerate() {
+            match a.backward.is_empty() {
+                true if own => a.forward.push(set(0)),
+                true => any = true,
+                false => a.forward.push(set(i + 1)),
+            }
+        }
+        any.then(|| set(0))
+    }
+
+    /// The variable that tells the arms apart, and the numbers that it has for one of them.
+    fn numbers(&self, arm: usize) -> Option<(SymId, BTreeSet<i64>)> {
+        match self {
+            ArmBy::Conditions | ArmBy::Before { .. } => None,
+            ArmBy::Own(v) => Some((*v, BTreeSet::from([arm as i64 + 1]))),
+            ArmBy::After { set, saved } => Some((*saved, set.values.get(arm)?.clone())),
+            ArmBy::Known(set) => Some((set.var, set.values.get(arm)?.clone())),
+        }
+    }
+
+    /// Returns the arms of the reverse sweep, each with a condition that excludes the others.
+    fn exclusive(&self, arms: impl Iterator<Item = Block>, span: Span) -> Option<Stmt> {
+        let equal = |v: SymId, n: i64| binary(BinOp::Eq, Expr::var(v, span), Expr::int(n, span));
+        let mut arms: Vec<(usize, Block)> = arms.enumerate().collect();
+        let all = arms.len();
+        arms.retain(|(_, body)| !body.is_empty());
+        let mut otherwise = Vec::new();
+        if arms.len() == all {
+            // The arm with the longest condition; of equal ones, the last.
+            let longest = (0..all).max_by_key(|i| self.numbers(*i).map(|(_, n)| n.len()))?;
+            otherwise = arms.remove(longest).1;
+        }
+        let arms = arms.into_iter().filter_map(|(i, body)| {
+            let (v, numbers) = self.numbers(i)?;
+            let condition = numbers.into_iter().map(|n| equal(v, n));
+            Some((condition.reduce(|a, b| binary(BinOp::Or, a, b))?, body))
+        });
+        choice(arms.collect(), otherwise, span)
+    }
+}
+
+/// The variable that all conditions compare with numbers.
+fn number_of_arm(conditions: &[&Expr]) -> Option<SymId> {
+    let mut found = None;
+    for c in conditions {
+        let ExprKind::Binary(op, a, b) = &c.kind else {
+            return None;
+        };
+        let (ExprKind::Var(v), ExprKind::Int(_)) = (&a.kind, &b.kind) else {
+            return None;
+        };
+        if !op.is_relational() || found.replace(*v).is_some_and(|other| other != *v) {
+            return None;
+        }
+    }
+    found
+}
+
+/// The variable that statements set last, and the numbers that it may have then.
+fn set_at_end(block: &[Stmt]) -> Option<(SymId, BTreeSet<i64>)> {
+    let arms: Vec<&Block> = match &block.last()?.kind {
+        StmtKind::Assign(to, value) => {
+            return match (&to.kind, &value.kind) {
+                (ExprKind::Var(v), ExprKind::Int(n)) => Some((*v, BTreeSet::from([*n]))),
+                _ => None,
+            };
+        }
+        StmtKind::If(b) if b.otherwise.is_some() => b.blocks().into_iter().collect(),
+        StmtKind::Select(b) if b.cases.iter().any(|c| c.values.is_none()) => {
+            b.cases.iter().map(|c| &c.body).collect()
+        }
+        _ => return None,
+    };
+    let mut arms = arms.into_iter().map(|b| set_at_end(b));
+    let (var, mut numbers) = arms.next()??;
+    for arm in arms {
+        let (v, more) = arm?;
+        if v != var {
+            return None;
+        }
+        numbers.extend(more);
+    }
+    Some((var, numbers))
+}
+
+/// Returns a condition for another variable.
+fn of_another(condition: &Expr, number: SymId, other: SymId) -> Expr {
+    let mut made = condition.clone();
+    made.for_each_symbol_mut(&mut |s| {
+        if *s == number {
+            *s = other;
+        }
+    });
+    made
 }

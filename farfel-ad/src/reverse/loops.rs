@@ -272,7 +272,7 @@ impl Sweeper<'_> {
             body: made.forward,
         };
         forward.extend(quoted.block(&self.builder.unit.symbols, span));
-        let (push, mut backward) = self.save_number(number, span);
+        let (push, mut backward) = self.save_number(number, number, span);
         forward.extend(push);
         let one = Expr::int(1, span);
         backward.extend(count(counter, one, n(), None, made.backward, span));

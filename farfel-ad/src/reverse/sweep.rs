@@ -25,7 +25,7 @@ use farfel_lang::ir::{
     StorageClass, SymId, Symbol, Type,
 };
 use farfel_lang::types::{rank, type_of};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub(super) struct Sweeper<'w> {
     pub engine: &'w AdjointEngine,
@@ -36,6 +36,8 @@ pub(super) struct Sweeper<'w> {
     pub needed_on_entry: Vec<(usize, usize)>,
     pub builder: UnitBuilder,
     pub space: &'w Space,
+    /// The scalar variables of the unit, by location.
+    scalars: HashMap<usize, Vec<SymId>>,
     pub tapes: Tapes,
     pub errors: Vec<Diagnostic>,
     /// The COMMON variables, by number, that must be named but are not declared.
@@ -58,6 +60,11 @@ pub(super) struct Sweeper<'w> {
     pub in_fixed_point: usize,
     /// The variable that holds the number of the arm that was taken.
     pub branch: Option<SymId>,
+    /// The variable whose value after the current statement the reverse sweep knows, if a later statement records it.
+    pub known_after: Option<SymId>,
+    /// The variables that earlier statements rely on in the reverse sweep: the statement that [`Self::known_after`] is
+    /// due to must record them.
+    pub relied_on: HashSet<SymId>,
     /// Greater than zero in trial runs, which only determine needs and whose symbols are removed again.
     pub trial: usize,
     /// Whether a trial run need not even make the statements.
@@ -100,9 +107,16 @@ struct Recomputed {
 impl<'w> Sweeper<'w> {
     pub fn new(engine: &'w AdjointEngine, facts: &'w [UnitFacts], part: usize) -> Self {
         let p = &engine.parts[part];
+        let mut scalars: HashMap<usize, Vec<SymId>> = HashMap::new();
+        for (id, s) in p.builder.unit.symbols.iter() {
+            if s.is_variable() && !s.is_array() {
+                scalars.entry(p.space.loc(id)).or_default().push(id);
+            }
+        }
         Sweeper {
             engine,
             part,
+            scalars,
             facts,
             needed_on_entry: Vec::new(),
             builder: p.builder.for_sweeps(),
@@ -119,6 +133,8 @@ impl<'w> Sweeper<'w> {
             loop_depth: 0,
             in_fixed_point: 0,
             branch: None,
+            known_after: None,
+            relied_on: HashSet::new(),
             trial: 0,
             needs_only: false,
             first_backward: Vec::new(),
@@ -173,7 +189,12 @@ impl<'w> Sweeper<'w> {
         let mut forward = Vec::with_capacity(block.len());
         let mut backward: Vec<Block> = Vec::new();
         let mut later = self.later_in(block);
+        let at_end = self.known_after.take();
         for (i, s) in block.iter().enumerate() {
+            self.known_after = match block.get(i + 1) {
+                None => at_end,
+                Some(next) => self.recorded_by(s, next),
+            };
             open.retain(|r| i <= r.last);
             let known = self.recomputable.len();
             self.recomputable.extend(open.iter().map(|r| r.var));
@@ -587,19 +608,18 @@ impl<'w> Sweeper<'w> {
     }
 
     pub(super) fn changed(&self, locs: &Set, needs: &mut Needs) {
-        for (id, s) in self.builder.unit.symbols.iter() {
-            if s.is_variable() && !s.is_array() && locs.contains(self.space.loc(id)) {
-                needs.changed(id);
-            }
+        for id in locs.ones().filter_map(|l| self.scalars.get(&l)).flatten() {
+            needs.changed(*id);
         }
     }
 
     fn stmt(&mut self, s: &Stmt, needs: &mut Needs) -> Sweeps {
         let span = s.span;
+        let known = self.known_after.take();
         match &s.kind {
             StmtKind::Assign(target, value) => self.assign(s, target, value, needs),
-            StmtKind::If(b) => self.if_block(b, span, needs),
-            StmtKind::Select(b) => self.select(b, span, needs),
+            StmtKind::If(b) => self.if_block(b, known, span, needs),
+            StmtKind::Select(b) => self.select(b, known, span, needs),
             StmtKind::Do(d) => match &d.control {
                 DoControl::Count {
                     var,
@@ -642,6 +662,8 @@ impl<'w> Sweeper<'w> {
                 }
                 self.passive(s, needs)
             }
+            // Directives stay; other comments describe the source.
+            StmtKind::Comment(c) if !c.text.contains('$') => Sweeps::default(),
             StmtKind::Comment(_) | StmtKind::Format(_) => Sweeps {
                 forward: vec![s.clone()],
                 backward: Vec::new(),
