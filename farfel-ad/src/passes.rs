@@ -63,7 +63,7 @@ use crate::simplify::loops::rewrite_inner_loops;
 use crate::simplify::one_direction::in_one_direction;
 use crate::simplify::preaccumulate::preaccumulate;
 use crate::simplify::reciprocals::{share_reciprocals, use_reciprocals};
-use crate::simplify::shorter::shorten;
+use crate::simplify::shorter::{TapeSubprograms, shorten};
 use crate::simplify::signs::turn_differences;
 use crate::verify;
 use farfel_lang::Span;
@@ -259,6 +259,8 @@ pub(crate) struct Derivative<'u> {
     pub primal: &'u HashMap<SymId, SymId>,
     /// Variables that passes have added for intermediate derivatives.
     pub parts: HashSet<SymId>,
+    /// The subprograms for tapes that it calls.
+    pub tape_subprograms: &'u TapeSubprograms,
 }
 
 impl Derivative<'_> {
@@ -307,7 +309,7 @@ const OF_ALL: &[Simplification] = &[
     },
     Simplification {
         name: "shorter text",
-        run: |d| shorten(d.unit),
+        run: |d| shorten(d.unit, d.tape_subprograms),
     },
 ];
 

@@ -1121,3 +1121,29 @@ fn one_array_by_two_arguments() {
     let why = "reads this array by one argument and assigns it by another";
     assert!(said.contains(why), "{said}");
 }
+
+/// The adjoint of a subroutine that is only called with two parts of one array exists in this form alone.
+#[test]
+fn only_adjoints_that_are_called_are_written() {
+    let dir = sandbox();
+    write(
+        dir.path(),
+        "f.f",
+        "      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(4), Y
+      CALL G(X(1), X(2), Y)
+      Y = Y*Y
+      END
+      SUBROUTINE G(P, Q, R)
+      DOUBLE PRECISION P(2), Q(2), R
+      R = R*P(1)*Q(2)
+      R = R*R
+      END
+",
+    );
+    tapenade(dir.path(), &["-b", "-head", "F", "-o", "out", "f.f"]).success();
+    let text = read(dir.path(), "out_b.f");
+    let units = text.lines().filter(|l| l.starts_with("      SUBROUTINE "));
+    let names: Vec<&str> = units.filter_map(|l| l[17..].split('(').next()).collect();
+    assert_eq!(names, ["F_B", "G_B_FWD", "G_M_B_BWD"], "{text}");
+}

@@ -53,6 +53,26 @@ fn verified(
     crate::verify::generated_units(pass, closure, &units, &Primals::of_adjoints(primals))
 }
 
+/// Removes units that no head calls: adjoints that are only called with parts of one array, for which there is a copy,
+/// and subprograms for tapes whose calls have been combined with others.
+fn keep_called(made: &mut Vec<GeneratedUnit>) {
+    let heads = made.iter().filter(|m| m.reverse_start.is_some());
+    let mut open: Vec<Name> = heads.map(|m| m.unit.name.clone()).collect();
+    let mut kept: HashSet<Name> = open.iter().cloned().collect();
+    let by_name: HashMap<Name, &Unit> = made
+        .iter()
+        .map(|m| (m.unit.name.clone(), &m.unit))
+        .collect();
+    while let Some(name) = open.pop() {
+        for callee in by_name.get(&name).into_iter().flat_map(|u| called(u)) {
+            if kept.insert(callee.clone()) {
+                open.push(callee);
+            }
+        }
+    }
+    made.retain(|m| kept.contains(&m.unit.name));
+}
+
 impl AdjointEngine {
     /// Returns the units of all parts.
     pub(super) fn units(
@@ -174,13 +194,17 @@ impl AdjointEngine {
             .collect();
         parallel::settle(&mut parallel, closure, warnings);
         let threads = parallel.iter().any(|u| parallel::has_loops(u.unit));
-        for (p, calls) in self.parts.iter().zip(&calls) {
-            let own = |m: &&mut GeneratedUnit| {
-                [&p.forward_name, &p.backward_name].contains(&&m.unit.name)
-            };
-            let made = out.iter_mut().filter(own);
-            made.for_each(|m| tape_calls::call(&mut m.unit, &growers, calls));
+        for m in &mut out {
+            let named = |p: &&Part| [&p.forward_name, &p.backward_name].contains(&&m.unit.name);
+            let all = || self.parts.iter().zip(&calls);
+            let own = all().find(|(p, _)| named(p));
+            // Copies for parts of one array.
+            let own = own.or_else(|| all().find(|(p, _)| p.of == m.of));
+            if let Some((_, calls)) = own {
+                tape_calls::call(&mut m.unit, &growers, calls);
+            }
         }
+        let moves = tape_calls::moves(&growers, &calls);
         for m in &mut out {
             without_unused(&mut m.unit, &|_| true);
             join_declarations(&mut m.unit);
@@ -198,14 +222,13 @@ impl AdjointEngine {
                 tangents: &m.derivatives,
                 primal: &HashMap::new(),
                 parts: HashSet::new(),
+                tape_subprograms: &moves,
             };
             simplify_derivative(&mut derivative)?;
         }
-        // Checks for room may have been combined, so that nothing makes room any more.
-        let called: HashSet<Name> = out.iter().flat_map(|m| called(&m.unit)).collect();
         let subprograms = tape_subprograms.into_iter();
-        let subprograms = subprograms.filter(|u| called.contains(&u.name));
         out.extend(subprograms.map(|unit| self.not_derived(unit)));
+        keep_called(&mut out);
         Ok(out)
     }
 

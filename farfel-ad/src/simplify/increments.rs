@@ -54,16 +54,13 @@ struct Pass<'a> {
 impl Pass<'_> {
     fn block(&self, block: &mut Block, indent: usize) {
         let mut from = 0;
+        let mut removed = HashSet::new();
         while from < block.len() {
             let len = stretch_len(self.unit, &block[from..]);
             if len > 0 {
-                let removed = self.stretch(&mut block[from..from + len], indent);
-                let mut at = 0;
-                block.retain(|_| {
-                    at += 1;
-                    !(at > from && removed.contains(&(at - 1 - from)))
-                });
-                from += len - removed.len();
+                let own = self.stretch(&mut block[from..from + len], indent);
+                removed.extend(own.into_iter().map(|i| from + i));
+                from += len;
                 continue;
             }
             if !matches!(block[from].kind, StmtKind::Where(_)) {
@@ -73,6 +70,11 @@ impl Pass<'_> {
             }
             from += 1;
         }
+        let mut at = 0;
+        block.retain(|_| {
+            at += 1;
+            !removed.contains(&(at - 1))
+        });
     }
 
     /// Joins assignments of a stretch. Returns the indices of those that have moved into others.

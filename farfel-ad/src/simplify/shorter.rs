@@ -15,8 +15,8 @@ use crate::affine::{Affine, counted_by_one};
 use crate::legal::structure::negation;
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Attribute, BinOp, Block, BlockDelimiter, Class, Do, DoControl, Expr, ExprKind, Origin, Stmt,
-    StmtKind, StorageClass, SymId, Type, Unit, for_each_symbol,
+    Attribute, BinOp, Block, BlockDelimiter, Class, Do, DoControl, Expr, ExprKind, Name, Origin,
+    Stmt, StmtKind, StorageClass, SymId, Type, Unit, for_each_symbol,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::UnitStorage;
@@ -30,8 +30,17 @@ const MOST_TWICE: usize = 1;
 /// The number of statements between a value and its reader, at most: what they assign is compared with the value.
 const MOST_APART: usize = 1000;
 
+/// Subprograms that move values between variables and tapes, and do nothing else.
+#[derive(Debug, Default)]
+pub(crate) struct TapeSubprograms {
+    /// Those that assign nothing but tapes.
+    pub push: HashSet<Name>,
+    /// Those that also assign their first argument.
+    pub pop: HashSet<Name>,
+}
+
 /// Shortens the text of a derivative.
-pub(crate) fn shorten(unit: &mut Unit) {
+pub(crate) fn shorten(unit: &mut Unit, tape_subprograms: &TapeSubprograms) {
     let mut body = std::mem::take(&mut unit.body);
     let mut specified = HashSet::new();
     named_in_specs(unit, &mut specified);
@@ -43,7 +52,8 @@ pub(crate) fn shorten(unit: &mut Unit) {
         unit,
         storage: UnitStorage::of(unit),
         generated: &generated,
-        crossing: crossing(unit, &body),
+        crossing: crossing(unit, tape_subprograms, &body),
+        tape_subprograms,
         read_after: read_after_loops(unit, &body),
         exposed: exposed(&body),
     };
@@ -71,23 +81,60 @@ pub(super) fn is_local_scalar(unit: &Unit, s: SymId, specified: &HashSet<SymId>)
 }
 
 /// The variables whose values may be read outside of the stretch in which they are assigned.
-fn crossing(unit: &Unit, body: &[Stmt]) -> HashSet<SymId> {
+fn crossing(unit: &Unit, tapes: &TapeSubprograms, body: &[Stmt]) -> HashSet<SymId> {
     let mut found = HashSet::new();
-    add_crossing(unit, body, &mut found);
+    add_crossing(unit, tapes, body, &mut found);
     found
 }
 
-fn add_crossing(unit: &Unit, block: &[Stmt], found: &mut HashSet<SymId>) {
+/// The number of statements that a block begins with that are assignments, or move values between variables and tapes.
+fn len(unit: &Unit, tapes: &TapeSubprograms, block: &[Stmt]) -> usize {
+    let mut len = 0;
+    loop {
+        len += stretch_len(unit, &block[len..]);
+        match block.get(len) {
+            Some(s) if moved(unit, tapes, s).is_some() => len += 1,
+            _ => return len,
+        }
+    }
+}
+
+/// What a statement assigns that only moves values between variables and tapes, or stops when a tape is full.
+fn moved<'s>(unit: &Unit, tapes: &TapeSubprograms, s: &'s Stmt) -> Option<Option<&'s Expr>> {
+    let call = match &s.kind {
+        StmtKind::LogicalIf(_, action) if matches!(action.kind, StmtKind::Stop(_)) => {
+            return s.label.is_none().then_some(None);
+        }
+        StmtKind::LogicalIf(_, action) => action,
+        _ => s,
+    };
+    let StmtKind::Call(f, args) = &call.kind else {
+        return None;
+    };
+    let name = &unit.symbols[*f].name;
+    if s.label.is_some() {
+        None
+    } else if tapes.push.contains(name) {
+        Some(None)
+    } else if tapes.pop.contains(name) {
+        Some(args.first())
+    } else {
+        None
+    }
+}
+
+fn add_crossing(unit: &Unit, tapes: &TapeSubprograms, block: &[Stmt], found: &mut HashSet<SymId>) {
     let mut at = 0;
     while at < block.len() {
-        let len = stretch_len(unit, &block[at..]);
+        let len = len(unit, tapes, &block[at..]);
         let mut assigned = HashSet::new();
         for s in &block[at..at + len] {
-            for_each_read(s, &mut |x| {
-                if !assigned.contains(&x) {
-                    found.insert(x);
-                }
-            });
+            let mut read = Vec::new();
+            match assignment(s) {
+                Some(_) => for_each_read(s, &mut |x| read.push(x)),
+                None => for_each_symbol(std::slice::from_ref(s), &mut |x| read.push(x)),
+            }
+            found.extend(read.into_iter().filter(|x| !assigned.contains(x)));
             assigned.extend(scalar_target(unit, s));
         }
         at += len;
@@ -108,7 +155,9 @@ fn add_crossing(unit: &Unit, block: &[Stmt], found: &mut HashSet<SymId>) {
                     found.insert(x);
                 });
             });
-            inner.iter().for_each(|b| add_crossing(unit, b, found));
+            inner
+                .iter()
+                .for_each(|b| add_crossing(unit, tapes, b, found));
         }
         at += 1;
     }
@@ -215,13 +264,13 @@ struct Stretch {
 
 impl Stretch {
     /// Finds the stretch to which the statement with index `at` belongs, unless it is this one.
-    fn find(&mut self, unit: &Unit, block: &[Stmt], at: usize) {
+    fn find(&mut self, unit: &Unit, tapes: &TapeSubprograms, block: &[Stmt], at: usize) {
         let from_end = block.len() - at;
         if self.range.contains(&from_end) {
             return;
         }
         self.naming.clear();
-        let len = stretch_len(unit, &block[at..]);
+        let len = len(unit, tapes, &block[at..]);
         self.range = from_end - len + 1..from_end + 1;
         for i in at..at + len {
             self.add(block, i);
@@ -246,6 +295,7 @@ impl Stretch {
 
 struct Pass<'a> {
     unit: &'a Unit,
+    tape_subprograms: &'a TapeSubprograms,
     storage: UnitStorage,
     /// Whether a variable is a generated scalar that nothing else shares.
     generated: &'a dyn Fn(SymId) -> bool,
@@ -311,7 +361,7 @@ impl Pass<'_> {
         let mut stays = false;
         value.walk(&mut |e| {
             stays |= match e.kind {
-                ExprKind::Call(..) => true,
+                ExprKind::Call(f, _) => !is_separate(self.unit, f),
                 ExprKind::Element(s, _) => self.unit.symbols[s].tape,
                 _ => false,
             }
@@ -325,13 +375,17 @@ impl Pass<'_> {
             return None;
         }
         let after = at + 1;
-        stretch.find(self.unit, block, after);
+        stretch.find(self.unit, self.tape_subprograms, block, after);
         let mut readers = Vec::new();
         let mut reads = 0;
         // Whether nothing reads it after this stretch.
         let mut gone = !self.crossing.contains(&temporary);
         for i in stretch.naming(block, temporary, after) {
             let Some(read) = next_read(self.unit, &block[i], temporary) else {
+                // A comment, or a call.
+                moved(self.unit, self.tape_subprograms, &block[i])
+                    .is_none()
+                    .then_some(())?;
                 continue;
             };
             if !read {
@@ -353,8 +407,11 @@ impl Pass<'_> {
         if !gone || far || reads > 2 || reads == 2 && !is_cheap(value) {
             return None;
         }
-        let between = block[after..last].iter().filter_map(assignment);
-        let between: Vec<&Expr> = between.map(|(t, _)| t).collect();
+        let assigned = |s| match assignment(s) {
+            Some((target, _)) => Some(target),
+            None => moved(self.unit, self.tape_subprograms, s).flatten(),
+        };
+        let between: Vec<&Expr> = block[after..last].iter().filter_map(assigned).collect();
         let free = |e: &Expr| {
             let shares = |b: &&Expr| may_share(self.unit, &self.storage, b, e);
             !between.iter().any(shares)
@@ -724,6 +781,13 @@ fn next_read(unit: &Unit, s: &Stmt, variable: SymId) -> Option<bool> {
     let mut read = false;
     for_each_read(s, &mut |x| read |= x == variable);
     (read || scalar_target(unit, s) == Some(variable)).then_some(read)
+}
+
+/// Whether a function is an intrinsic one that is not computed together with another one.
+fn is_separate(unit: &Unit, f: SymId) -> bool {
+    let symbol = &unit.symbols[f];
+    let together = ["SIN", "COS", "DSIN", "DCOS", "CSIN", "CCOS", "ZSIN", "ZCOS"];
+    matches!(symbol.class, Class::Intrinsic(_)) && !together.contains(&symbol.name.as_str())
 }
 
 /// Whether a block assigns a variable on all paths; `None` if it may read it before.

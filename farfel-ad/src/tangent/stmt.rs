@@ -11,6 +11,7 @@ use crate::flow::FlowGraph;
 use crate::layout::Unknown;
 use crate::locations::{Context, Set, Space, differentiable};
 use crate::passes::{Derivative, simplify_derivative, simplify_tangent};
+use crate::simplify::shorter::TapeSubprograms;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
@@ -184,6 +185,7 @@ pub(super) fn generate(
             tangents: &tangents,
             primal: &primals,
             parts: HashSet::new(),
+            tape_subprograms: &TapeSubprograms::default(),
         };
         if !engine.linear && !engine.layout.pattern {
             simplify_tangent(&mut derivative)?;
@@ -199,6 +201,7 @@ pub(super) fn generate(
                 tangents: &tangents,
                 primal: &primals,
                 parts,
+                tape_subprograms: &TapeSubprograms::default(),
             };
             simplify_derivative(&mut derivative)?;
         }

@@ -23,6 +23,7 @@ use super::tape::TapeKind;
 use super::tape_size::SweptUnit;
 use super::{AdjointEngine, Part};
 use crate::parallel;
+use crate::simplify::shorter::TapeSubprograms as Moves;
 use arrays::{popped, pushed, pushed_with_room};
 use farfel_lang::Span;
 use farfel_lang::ir::{
@@ -34,14 +35,14 @@ use subprograms::subprograms;
 
 /// The number of loops that push arrays on one tape at least, if subprograms are to do it: these have 18 lines, and a call
 /// takes the place of three lines or more.
-const LEAST_LOOPS: usize = 6;
+const LEAST_LOOPS: usize = 5;
 
 /// The number of values that are pushed on one tape at least, if subprograms are to do it.
-const LEAST_PUSHES: usize = 14;
+const LEAST_PUSHES: usize = 8;
 
 /// The number of times that room is made on one tape at least, if a subprogram is to do it: a call takes the place of two
 /// or three lines.
-const LEAST_ROOMS: usize = 6;
+const LEAST_ROOMS: usize = 4;
 
 /// The number of values that there is room for after a call: what follows needs no check.
 pub(super) const ROOM_AFTER: usize = 64;
@@ -105,6 +106,20 @@ impl AdjointEngine {
             (all.into_iter()).flat_map(|(kind, grower, names)| subprograms(*kind, grower, names));
         units.collect()
     }
+}
+
+/// The subprograms of all tapes.
+pub(super) fn moves(growers: &Growers, calls: &[TapeCalls]) -> Moves {
+    let mut all = Moves::default();
+    all.push.extend(growers.values().cloned());
+    for own in calls.iter().flat_map(TapeCalls::values) {
+        all.push.extend(own.room.clone());
+        for both in own.arrays.iter().chain(&own.values) {
+            all.push.insert(both.push.clone());
+            all.pop.insert(both.pop.clone());
+        }
+    }
+    all
 }
 
 /// The pushes on a tape.
