@@ -71,12 +71,15 @@ pub fn join_declarations(unit: &mut Unit) {
         };
         let last = specs.len().checked_sub(1);
         let moves = names.iter().all(|e| can_move(unit, e.sym));
+        let begins = names.iter().all(|e| begins_with_number(unit, e.sym));
         let same = |(i, s): (usize, &mut Spec)| match &mut s.kind {
             SpecKind::Type(other, list)
                 if *other == *ty
                     && *ty != Type::Character
                     && list.len() + names.len() <= MOST_NAMES
-                    && (moves || Some(i) == last) =>
+                    && (moves
+                        || Some(i) == last
+                        || begins && list.iter().all(|e| begins_with_number(unit, e.sym))) =>
             {
                 list.extend(names);
                 Some(())
@@ -109,6 +112,16 @@ fn can_move(unit: &Unit, s: SymId) -> bool {
         && !symbol.tape
         && symbol.attributes == Attributes::default()
         && (symbol.dims.iter()).all(|d| d.upper.is_some() && number(&d.lower) && number(&d.upper))
+}
+
+/// Whether a generated saved variable begins as a number, so that its declaration depends on no other.
+fn begins_with_number(unit: &Unit, s: SymId) -> bool {
+    let symbol = &unit.symbols[s];
+    let number = |e: &Expr| matches!(e.kind, ExprKind::Int(_));
+    symbol.origin == Origin::Generated
+        && symbol.saved
+        && !symbol.is_array()
+        && symbol.init.as_deref().is_some_and(number)
 }
 
 /// Removes the declarations of all unused symbols.
