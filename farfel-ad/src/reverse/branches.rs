@@ -10,7 +10,7 @@ use farfel_lang::Span;
 use farfel_lang::ir::build::{binary, choice};
 use farfel_lang::ir::{
     Attribute, BinOp, Block, BlockDelimiter, Case, Expr, ExprKind, IfBlock, Select, Stmt, StmtKind,
-    StorageClass, SymId, Type, for_each_symbol,
+    StorageClass, SymId, Symbol, Type, for_each_symbol,
 };
 use std::collections::BTreeSet;
 
@@ -159,11 +159,7 @@ impl Sweeper<'_> {
         c.for_each_symbol(&mut |s| {
             let loc = self.space.loc(s);
             let symbol = &self.builder.unit.symbols[s];
-            // A procedure without source may assign flags in COMMON: MITgcm's TURNOFF_MODEL_IO switches off what
-            // the forward sweep has done.
-            let is_flag =
-                matches!(symbol.storage_class, StorageClass::Common(_)) && !symbol.is_array();
-            if self.engine.lacks_source && is_flag {
+            if self.may_be_set_unseen(symbol) {
                 stable = false;
                 return;
             }
@@ -177,6 +173,13 @@ impl Sweeper<'_> {
             stable &= again && !changed.contains(loc);
         });
         stable
+    }
+
+    /// Whether a procedure without source may assign this variable, a flag in COMMON: MITgcm's TURNOFF_MODEL_IO switches
+    /// off what the forward sweep has done.
+    fn may_be_set_unseen(&self, symbol: &Symbol) -> bool {
+        let in_common = matches!(symbol.storage_class, StorageClass::Common(_));
+        self.engine.lacks_source && in_common && !symbol.is_array()
     }
 
     /// The variable that holds the number of the arm, one of its own where the statement happens once.
@@ -288,6 +291,7 @@ impl Sweeper<'_> {
             && !symbol.is_array()
             && symbol.ty == Some(Type::INTEGER)
             && !symbol.has(Attribute::Volatile)
+            && !self.may_be_set_unseen(symbol)
             && !changed.contains(self.space.loc(v))
     }
 

@@ -18,8 +18,8 @@
 //! ```
 //!
 //! The tape becomes up to 4096 times as large, so that hardly anything is ever copied: unused parts take no
-//! memory, only address space. It takes at most an eighth of the available address space, unless it needs
-//! more.
+//! memory, only address space. It takes at most an eighth of the available address space, or, beyond 170 MB, half of
+//! what there is beside a gigabyte, unless it needs more.
 //!
 //! Subprograms below the head have the tape as an argument ([`Attribute::Growing`] explains how that is
 //! possible). A tape belongs to one call of its head, so that recursion, threads and STOP leave none in
@@ -325,6 +325,10 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
     let full = binary(BinOp::Gt, var(need), most_of_all.clone());
     let failed = binary(BinOp::Ne, var(status), Expr::int(0, span));
     let succeeded = binary(BinOp::Eq, var(status), Expr::int(0, span));
+    // What must be available beside it: seven times as much, or as much and a gigabyte.
+    let times_larger = |n| binary(BinOp::Mul, Expr::int(n, span), var(larger));
+    let gigabyte = Expr::long((1 << 30) / kind.bytes(), span);
+    let others = builder.call("MIN", vec![times_larger(6), gigabyte], span);
     let free = Allocation {
         free: true,
         objects: vec![var(tape)],
@@ -341,6 +345,7 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
         larger,
         status,
         size: builder.call("MIN", vec![wanted, most_of_all], span),
+        with_others: sum(times_larger(2), others),
         full: vec![Stmt::logical_if(full, full_tape(span), span)],
         failed: vec![Stmt::logical_if(failed, stop, span)],
         free: vec![Stmt::logical_if(succeeded, free, span)],
@@ -355,7 +360,7 @@ farfel_lang::quote! {
     /// See [`grower`].
     struct Grow {
         tape: SymId, most: SymId, kept: SymId, times: SymId, larger: SymId, status: SymId,
-        size: Expr, full: Block, failed: Block, free: Block,
+        size: Expr, with_others: Expr, full: Block, failed: Block, free: Block,
     }
     "
     call full
@@ -365,7 +370,7 @@ farfel_lang::quote! {
     deallocate (tape)
     do times = 12, 1, -1
       larger = size
-      allocate (tape(8*larger), stat = status)
+      allocate (tape(with_others), stat = status)
       if (status == 0) exit
     end do
     call free
