@@ -72,6 +72,7 @@ mod recompute;
 mod recorded;
 mod repeated_calls;
 mod save;
+mod slices;
 mod state;
 mod sweep;
 mod sweep_data;
@@ -110,6 +111,7 @@ use normal::Normalizer;
 pub use prepare::remove_unused_below;
 pub(crate) use recorded::{Recorded, recorded};
 pub use repeated_calls::ExecutedOnce;
+use slices::Slices;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use unit_builder::UnitBuilder;
 
@@ -198,6 +200,8 @@ struct AdjointEngine {
     /// Which arguments of tangents are scalars.
     scalars: HashMap<Name, Vec<bool>>,
     effects: Effects,
+    /// The slices of arrays that procedures of the program assign.
+    slices: Slices,
     /// What procedures and tangents do with their arguments, if loops with directives depend on it.
     intents: Intents,
     /// The request or heads that the adjoints are made for, with the derivatives that are given.
@@ -400,6 +404,7 @@ impl AdjointEngine {
         let dummies = known_dummies(closure, &tangents, &goal);
         let mut effects = Effects::with_dummies(&graph, &commons, dummies, &goal.rules);
         effects.add_given(&goal.rules, commons.vars.len());
+        let slices = Slices::of(&graph, &commons, &effects);
         let mut derivative_commons = Set::with_capacity(commons.vars.len());
         for t in &tangents {
             for (block, members) in crate::locations::common_members(&t.unit) {
@@ -426,6 +431,7 @@ impl AdjointEngine {
                 .map(|t| (t.unit.name.clone(), scalar_args(&t.unit)))
                 .collect(),
             effects,
+            slices,
             intents: match all.units.iter().any(has_marked_loop) {
                 true => Intents::of(&all),
                 false => Intents::default(),

@@ -1,0 +1,144 @@
+//! Calls in loops that overwrite slices of arrays: adjoints keep the slice, where it is known, and the whole array
+//! elsewhere. Each is compared with differences.
+
+mod support;
+use support::differences::program;
+use support::{CHECKED, FAST, compare, expand, run};
+
+/// Checks the derivatives of F with this body, which may be followed by further subprograms without the last END. Returns
+/// the text of its adjoint.
+fn adjoint(body: &str) -> String {
+    let text = expand(&program(body)).unwrap_or_else(|e| panic!("{e}"));
+    for flags in [CHECKED, FAST] {
+        compare(&run(&text, flags), 1e-6, &text);
+    }
+    let at = text.find("SUBROUTINE F_G").expect("an adjoint");
+    let adjoint = &text[at..];
+    let end = adjoint.find("\n      END\n").expect("its end");
+    adjoint[..end].to_owned()
+}
+
+/// F with a loop over slices that SET overwrites; D is an argument of SET, or in COMMON.
+fn with_loop(declarations: &str, call: &str) -> String {
+    format!(
+        "
+      DOUBLE PRECISION D(4, 5)
+{declarations}      N = 0
+      DO I = 1, 4
+        DO K = 1, 5
+          D(I, K) = 0.1D0*I*K
+        END DO
+      END DO
+      DO IT = 1, 3
+        DO K = 1, 5
+          V(K) = V(K)*V(1)*D(2, K)
+{call}          DO I = 1, 4
+            V(K) = V(K)*(1D0 + 0.1D0*D(I, K)) + D(I, 2)*A*V(K)
+          END DO
+        END DO
+      END DO
+"
+    )
+}
+
+#[test]
+fn slices_of_arguments_and_of_common_blocks() {
+    let of_argument = "      END
+      SUBROUTINE SET(D, K, N)
+      DOUBLE PRECISION D(4, 5)
+      CALL DEEPER(K, D, N)
+      END
+      SUBROUTINE DEEPER(L, E, N)
+      DOUBLE PRECISION E(4, 5)
+      N = N + 1
+      DO I = 1, 4, 2
+        E(I, L) = 0.2D0*N
+        IF (N .GT. 7) E(I + 1, L) = 0.3D0*I
+      END DO
+";
+    let of_common = "      END
+      SUBROUTINE SET(K, N)
+      COMMON /C/ E
+      DOUBLE PRECISION E(4, 5)
+      N = N + 1
+      DO I = 1, 4
+        E(I, K) = 0.2D0*N/I
+      END DO
+";
+    let argument = with_loop("", "          CALL SET(D, K, N)\n") + of_argument;
+    let common = with_loop("      COMMON /C/ D\n", "          CALL SET(K, N)\n") + of_common;
+    for body in [argument, common] {
+        let text = adjoint(&body);
+        assert!(text.contains("= D(1:4, "), "{text}");
+    }
+}
+
+#[test]
+fn whole_arrays_where_the_slice_is_not_known() {
+    // The argument changes; two slices; another shape; an element that is passed on; a slice that is not the same in the
+    // reverse sweep.
+    let cases = [
+        (
+            "K",
+            "      DOUBLE PRECISION D(4, 5)\n      L = MOD(K*3, 5) + 1\n      D(1, L) = 0.02D0*N",
+        ),
+        (
+            "K",
+            "      DOUBLE PRECISION D(4, 5)\n      D(1, K) = 0.02D0*N\n      D(2, 3) = 0.04D0*N",
+        ),
+        (
+            "K",
+            "      DOUBLE PRECISION D(2, 10)\n      D(2, K) = 0.02D0*N",
+        ),
+        (
+            "K",
+            "      DOUBLE PRECISION D(4, 5)\n      CALL ONE(D(2, K), N)",
+        ),
+        (
+            "J",
+            "      DOUBLE PRECISION D(4, 5)\n      D(3, K) = 0.02D0*N",
+        ),
+    ];
+    for (argument, set) in cases {
+        let call = format!(
+            "          J = MOD(K + IT, 5) + 1\n          N = N + 1\n          CALL SET(D, {argument}, N)\n"
+        );
+        let body = with_loop("", &call)
+            + "      END\n      SUBROUTINE SET(D, K, N)\n"
+            + set
+            + "\n      END\n      SUBROUTINE ONE(E, N)\n      DOUBLE PRECISION E\n      E = 0.02D0*N\n";
+        adjoint(&body);
+    }
+}
+
+/// Nothing is assigned where the slice would be outside of the array.
+#[test]
+fn slices_outside_of_the_array() {
+    let text = adjoint(
+        "
+      DOUBLE PRECISION D(4, 5)
+      N = 0
+      DO I = 1, 4
+        DO K = 1, 5
+          D(I, K) = 0.1D0*I*K
+        END DO
+      END DO
+      DO IT = 1, 3
+        DO K = 0, 7
+          V(1) = V(1) + 0.1D0*V(2)*D(3, 2)*D(1, 5)
+          CALL SET(D, K, N)
+          V(3) = V(3)*(1D0 + 0.1D0*A*D(1, 5))*(1D0 + 0.1D0*D(3, 2))
+        END DO
+      END DO
+      END
+      SUBROUTINE SET(D, K, N)
+      DOUBLE PRECISION D(4, 5)
+      N = N + 1
+      IF (K .LT. 1) RETURN
+      DO I = 1, 4
+        IF (K .LT. 6) D(I, K) = 0.02D0*N/I
+      END DO
+",
+    );
+    assert!(text.contains("MIN(5, K)"), "{text}");
+}
