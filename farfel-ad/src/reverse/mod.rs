@@ -27,10 +27,14 @@
 //! tape, and so are the numbers of arms and iterations. Statements of the forward sweep whose results are never used
 //! are removed (`dead_code`).
 //!
+//! A branch is evaluated again if its conditions have the same values then. Otherwise a number is recorded: that of the
+//! arm, or the variable that decides the branch or that the arms set (`branches`).
+//!
 //! A call without derivatives is part of the forward sweep, and the values that it overwrites are recorded
-//! before it. For an `A(*)` argument only the callee knows the size: if such a value is needed, the callee
-//! gets sweeps like a subprogram with derivatives, and its reverse sweep restores what it has overwritten. A
-//! procedure without text gets no sweeps: callers pass the size to where it is called (`argument_sizes`).
+//! before it; in loops over slices of an array, only the slice that it overwrites, if that is known (`slices`). For an
+//! `A(*)` argument only the callee knows the size: if such a value is needed, the callee gets sweeps like a subprogram
+//! with derivatives, and its reverse sweep restores what it has overwritten. A procedure without text gets no sweeps:
+//! callers pass the size to where it is called (`argument_sizes`).
 //!
 //! Sources: Griewank and Walther, *Evaluating Derivatives*, chapters 3, 6 and 7; L. Hascoët,
 //! U. Naumann and V. Pascual, *"To be recorded" analysis in reverse-mode automatic
