@@ -18,9 +18,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// The most lines beside Tapenade's, in the median and in the sum. The aim is less than one in the sum. Ours include the
-/// subprograms that push, pop and enlarge tapes, which Tapenade has in its library.
-const MOST: [f64; 2] = [1.0, 1.04];
+/// The most lines beside Tapenade's: in the median, in the sum, and in the sum without the subprograms that push, pop and
+/// enlarge tapes, which Tapenade has in its library.
+const MOST: [f64; 3] = [1.0, 1.04, 1.0];
 
 /// The seconds that a tool has for one routine. Tapenade does not end with some.
 const LONGEST: &str = "100";
@@ -31,6 +31,8 @@ type Failure = Box<dyn std::error::Error>;
 struct Row {
     name: String,
     lines: [usize; 2],
+    /// Those of ours that are in subprograms for tapes.
+    of_tapes: usize,
 }
 
 impl Row {
@@ -79,9 +81,10 @@ fn compare(tapenade: &Path) -> Result<Vec<String>, Failure> {
             let own = lines(&ours, &dir.join("ours"), &head, &file)?;
             let other = lines(&[tapenade.as_os_str()], &dir.join("tapenade"), &head, &file)?;
             match (own, other) {
-                (Some(own), Some(other)) => rows.push(Row {
+                (Some((own, of_tapes)), Some((other, _))) => rows.push(Row {
                     name,
                     lines: [own, other],
+                    of_tapes,
                 }),
                 (own, _) => rejected.push((name, own.is_none())),
             }
@@ -97,6 +100,10 @@ fn compare(tapenade: &Path) -> Result<Vec<String>, Failure> {
         all.extend(rows);
     }
     let [median, sum] = summary("all", &all);
+    let [own, other] = [0, 1].map(|i| all.iter().map(|r| r.lines[i]).sum::<usize>());
+    let of_tapes: usize = all.iter().map(|r| r.of_tapes).sum();
+    let without = (own - of_tapes) as f64 / other as f64;
+    println!("\nWithout the subprograms for tapes, {of_tapes} lines: {without:.3} in the sum");
     let first_ten = |what: &str, all: &[Row]| {
         println!("\n{what}:");
         for r in all.iter().take(10) {
@@ -115,9 +122,14 @@ fn compare(tapenade: &Path) -> Result<Vec<String>, Failure> {
         );
     }
     let mut violations = Vec::new();
-    for (of, ratio, most) in [("median", median, MOST[0]), ("sum", sum, MOST[1])] {
+    let limits = [
+        ("the median", median, MOST[0]),
+        ("the sum", sum, MOST[1]),
+        ("the sum without subprograms for tapes", without, MOST[2]),
+    ];
+    for (of, ratio, most) in limits {
         if ratio > most && only.is_empty() {
-            violations.push(format!("lines in the {of}: {ratio:.3}, at most {most}"));
+            violations.push(format!("lines in {of}: {ratio:.3}, at most {most}"));
         }
     }
     Ok(violations)
@@ -154,7 +166,7 @@ fn check() -> Result<Vec<String>, Failure> {
     let ours = ours();
     let own = lines(&ours, dir.path(), &head, &file)?;
     Ok(match own {
-        Some(n) if n > 10 => Vec::new(),
+        Some((n, _)) if n > 10 => Vec::new(),
         _ => vec![format!("{head} has no adjoint")],
     })
 }
@@ -252,8 +264,13 @@ fn defined_by(line: &str) -> Option<String> {
     name.filter(|n| !n.is_empty()).map(str::to_owned)
 }
 
-/// The lines of the adjoint of a subprogram; `None` if there is none.
-fn lines(tool: &[&OsStr], dir: &Path, head: &str, file: &Path) -> Result<Option<usize>, Failure> {
+/// The lines of the adjoint of a subprogram, and those of them that are in subprograms for tapes; `None` if there is none.
+fn lines(
+    tool: &[&OsStr],
+    dir: &Path,
+    head: &str,
+    file: &Path,
+) -> Result<Option<(usize, usize)>, Failure> {
     std::fs::create_dir_all(dir)?;
     let made = dir.join(format!("{head}_b.f"));
     let mut command = Command::new("timeout");
@@ -272,5 +289,21 @@ fn lines(tool: &[&OsStr], dir: &Path, head: &str, file: &Path) -> Result<Option<
         return Ok(None);
     }
     let text = String::from_utf8_lossy(&std::fs::read(made)?).into_owned();
-    Ok(Some(text.lines().filter(is_code).count()))
+    let code: Vec<&str> = text.lines().filter(is_code).collect();
+    Ok(Some((code.len(), of_tapes(&code))))
+}
+
+/// The number of lines in subprograms that push, pop, make room and enlarge tapes.
+fn of_tapes(code: &[&str]) -> usize {
+    let words = ["_GROW_", "_PUSH_", "_PUSHN_", "_POP_", "_POPN_", "_ROOM_"];
+    let begins =
+        |l: &str| l.starts_with("      SUBROUTINE ") && words.iter().any(|w| l.contains(w));
+    let mut inside = false;
+    let mut found = 0;
+    for line in code {
+        inside |= begins(line);
+        found += usize::from(inside);
+        inside &= line.trim() != "END";
+    }
+    found
 }

@@ -307,7 +307,7 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
     let tape = builder.declare(tape);
     let [top, most] = names.map(|name| builder.declare(long(&name, StorageClass::Dummy)));
     let need = builder.declare(long("NEED", StorageClass::Dummy));
-    let larger = builder.declare(long("LARGER", StorageClass::Local));
+    let larger = builder.declare(long("ROOM", StorageClass::Local));
     let times = builder.declare(long("TIMES", StorageClass::Local));
     let status = builder.declare(long("STATUS", StorageClass::Local));
     let mut kept = Symbol {
