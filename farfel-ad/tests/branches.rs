@@ -121,6 +121,37 @@ fn jumps_are_recorded_once() {
     assert_eq!(stores, 2, "{text}");
 }
 
+/// One arm relies on what the next statement records; another one records the same variable with another value.
+#[test]
+fn a_variable_that_is_recorded_in_an_arm_and_behind_it() {
+    adjoint(
+        "
+      DO I = 1, 4
+        MODE = I + 1
+        IF (I .NE. 2) THEN
+          IF (V(2) .GT. 0.6D0) THEN
+            V(2) = V(2)*V(1)
+            MODE = 1
+          ELSE
+            V(1) = V(1)*V(2)
+            MODE = 2
+          END IF
+        ELSE
+          IF (MODE .EQ. 3) THEN
+            V(3) = V(3)*V(3)
+          END IF
+          V(3) = V(3)*A
+          MODE = 4
+        END IF
+        IF (MODE .EQ. 1) THEN
+          V(4) = V(4)*V(1)
+        END IF
+        V(5) = V(5)*V(4)
+      END DO
+",
+    );
+}
+
 #[test]
 fn short_ends_of_jumps_are_copied() {
     let text = adjoint(

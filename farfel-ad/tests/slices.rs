@@ -142,3 +142,80 @@ fn slices_outside_of_the_array() {
     );
     assert!(text.contains("MIN(5, K)"), "{text}");
 }
+
+/// The reverse sweep needs the argument that selects the slice, which nothing else in it does.
+#[test]
+fn slices_by_an_argument_that_the_caller_changes() {
+    adjoint(
+        "
+      DOUBLE PRECISION D(4, 5, 3)
+      N = 0
+      DO I = 1, 4
+        DO K = 1, 5
+          DO J = 1, 3
+            D(I, K, J) = 0.1D0*I*K/J
+          END DO
+        END DO
+      END DO
+      J = 1
+      DO IT = 1, 4
+        CALL LEVELS(D, J, N)
+        DO K = 1, 5
+          V(K) = V(K)*(1 + V(1)*D(2,K,1)*D(3,K,2)*D(1,K,3)/10)
+        END DO
+        J = MOD(J, 3) + 1
+        V(1) = V(1)*A
+      END DO
+      END
+      SUBROUTINE LEVELS(D, J, N)
+      DOUBLE PRECISION D(4, 5, 3)
+      DO K = 1, 5
+        CALL SET(D, K, J, N)
+      END DO
+      END
+      SUBROUTINE SET(D, K, J, N)
+      DOUBLE PRECISION D(4, 5, 3)
+      N = N + 1
+      DO I = 1, 4
+        D(I, K, J) = 0.02D0*N/I
+      END DO
+",
+    );
+    adjoint(
+        "
+      DOUBLE PRECISION D(4, 5, 3), Y
+      COMMON /C/ D, N
+      N = 0
+      DO I = 1, 4
+        DO K = 1, 5
+          DO J = 1, 3
+            D(I, K, J) = 0.1D0*I*K/J
+          END DO
+        END DO
+      END DO
+      J = 1
+      Y = A
+      DO IT = 1, 4
+        CALL LEVELS(V, J)
+        J = MOD(J, 3) + 1
+        V(1) = V(1)*A
+      END DO
+      END
+      SUBROUTINE LEVELS(V, J)
+      DOUBLE PRECISION D(4, 5, 3), V(5)
+      COMMON /C/ D, N
+      DO K = 1, 5
+        V(K) = V(K)*(1 + V(1)*D(2,K,1)*D(3,K,2)*D(1,K,3)/10)
+        CALL SET(K, J)
+      END DO
+      END
+      SUBROUTINE SET(K, J)
+      DOUBLE PRECISION D(4, 5, 3)
+      COMMON /C/ D, N
+      N = N + 1
+      DO I = 1, 4
+        D(I, K, J) = 0.02D0*N/I
+      END DO
+",
+    );
+}

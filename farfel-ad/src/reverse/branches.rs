@@ -15,17 +15,16 @@ use farfel_lang::ir::{
 use std::collections::BTreeSet;
 
 impl Sweeper<'_> {
-    /// `known` is [`Self::known_after`].
+    /// `known` is [`Self::known_after`], `owed` is [`Self::owed`].
     pub(super) fn if_block(
         &mut self,
         b: &IfBlock,
-        known: Option<SymId>,
+        (known, owed): (Option<SymId>, Option<SymId>),
         span: Span,
         needs: &mut Needs,
     ) -> Sweeps {
         // Conditions may call functions.
         let conditions: Vec<&Expr> = b.arms.iter().map(|(c, _)| c).collect();
-        let owed = number_of_arm(&conditions).filter(|v| self.relied_on.remove(v));
         let (mut forward, restore) = self.conditions(&conditions, span, needs);
         let before = needs.clone();
         let mut arms = Vec::new();
@@ -213,7 +212,7 @@ impl Sweeper<'_> {
         if let Some(set) = set {
             let at = Expr::var(set.var, Span::NONE);
             if known.is_some() {
-                self.relied_on.insert(set.var);
+                self.relied_on = true;
                 return ArmBy::Known(set);
             }
             if self.is_stable(&at, &Set::default(), needs) {
@@ -311,11 +310,11 @@ impl Sweeper<'_> {
         (push, pop)
     }
 
-    /// `known` is [`Self::known_after`].
+    /// `known` is [`Self::known_after`], `owed` is [`Self::owed`].
     pub(super) fn select(
         &mut self,
         b: &Select,
-        known: Option<SymId>,
+        (known, owed): (Option<SymId>, Option<SymId>),
         span: Span,
         needs: &mut Needs,
     ) -> Sweeps {
@@ -323,7 +322,6 @@ impl Sweeper<'_> {
             ExprKind::Var(v) => Some(v),
             _ => None,
         };
-        let owed = number.filter(|v| self.relied_on.remove(v));
         let (mut forward, restore) = self.conditions(&[&b.selector], span, needs);
         let complete = b.cases.iter().any(|c| c.values.is_none());
         let bodies: Vec<&Block> = b.cases.iter().map(|c| &c.body).collect();

@@ -26,7 +26,7 @@ use farfel_lang::ir::{
     StorageClass, SymId, Symbol, Type,
 };
 use farfel_lang::types::{rank, type_of};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 pub(super) struct Sweeper<'w> {
     pub engine: &'w AdjointEngine,
@@ -63,9 +63,10 @@ pub(super) struct Sweeper<'w> {
     pub branch: Option<SymId>,
     /// The variable whose value after the current statement the reverse sweep knows, if a later statement records it.
     pub known_after: Option<SymId>,
-    /// The variables that earlier statements rely on in the reverse sweep: the statement that [`Self::known_after`] is
-    /// due to must record them.
-    pub relied_on: HashSet<SymId>,
+    /// Whether a statement at the end of the current block, or of a block at its end, relies on [`Self::known_after`].
+    pub relied_on: bool,
+    /// The variable that the current statement must record, as the one before relies on it.
+    pub owed: Option<SymId>,
     /// Greater than zero in trial runs, which only determine needs and whose symbols are removed again.
     pub trial: usize,
     /// Whether a trial run need not even make the statements.
@@ -135,7 +136,8 @@ impl<'w> Sweeper<'w> {
             in_fixed_point: 0,
             branch: None,
             known_after: None,
-            relied_on: HashSet::new(),
+            relied_on: false,
+            owed: None,
             trial: 0,
             needs_only: false,
             first_backward: Vec::new(),
@@ -191,11 +193,14 @@ impl<'w> Sweeper<'w> {
         let mut backward: Vec<Block> = Vec::new();
         let mut later = self.later_in(block);
         let at_end = self.known_after.take();
+        let mut owed = None;
         for (i, s) in block.iter().enumerate() {
-            self.known_after = match block.get(i + 1) {
-                None => at_end,
-                Some(next) => self.recorded_by(s, next),
-            };
+            let next = block.get(i + 1);
+            let recorded = next.and_then(|n| self.recorded_by(s, n));
+            self.known_after = if next.is_some() { recorded } else { at_end };
+            self.owed = owed.take();
+            // What statements inside of this one rely on is recorded by the next one, not by what follows the block.
+            let outer = next.is_some().then(|| std::mem::take(&mut self.relied_on));
             open.retain(|r| i <= r.last);
             let known = self.recomputable.len();
             self.recomputable.extend(open.iter().map(|r| r.var));
@@ -205,6 +210,10 @@ impl<'w> Sweeper<'w> {
             let mut made = self.stmt(s, needs);
             self.assigned_later.truncate(depth);
             self.recomputable.truncate(known);
+            if let Some(outer) = outer {
+                owed = recorded.filter(|_| self.relied_on);
+                self.relied_on = outer;
+            }
             forward.append(&mut made.forward);
             backward.push(made.backward);
             let mut again = Vec::new();
@@ -617,10 +626,11 @@ impl<'w> Sweeper<'w> {
     fn stmt(&mut self, s: &Stmt, needs: &mut Needs) -> Sweeps {
         let span = s.span;
         let known = self.known_after.take();
+        let owed = self.owed.take();
         match &s.kind {
             StmtKind::Assign(target, value) => self.assign(s, target, value, needs),
-            StmtKind::If(b) => self.if_block(b, known, span, needs),
-            StmtKind::Select(b) => self.select(b, known, span, needs),
+            StmtKind::If(b) => self.if_block(b, (known, owed), span, needs),
+            StmtKind::Select(b) => self.select(b, (known, owed), span, needs),
             StmtKind::Do(d) => match &d.control {
                 DoControl::Count {
                     var,
@@ -753,7 +763,7 @@ impl<'w> Sweeper<'w> {
 
     /// Saves the slices of arrays that a call overwrites, where it is one of many in loops over slices. Returns the
     /// statements that save and restore them, and their locations. Other slices are needed as before.
-    fn overwrite_slices(&mut self, s: &Stmt, needs: &Needs) -> (Block, Block, Vec<usize>) {
+    fn overwrite_slices(&mut self, s: &Stmt, needs: &mut Needs) -> (Block, Block, Vec<usize>) {
         let mut made = (Vec::new(), Vec::new(), Vec::new());
         let StmtKind::Call(callee, args) = &s.kind else {
             return made;
@@ -786,6 +796,10 @@ impl<'w> Sweeper<'w> {
                 pop.append(&mut made.1);
                 made.1 = pop;
                 made.2.push(loc);
+                // The reverse sweep selects the slice by the same values.
+                for (low, _) in &section {
+                    self.read(&low.to_expr(s.span), needs);
+                }
             }
         }
         made
@@ -816,6 +830,9 @@ impl<'w> Sweeper<'w> {
                     let at = match args.get(*i)?.kind {
                         ExprKind::Int(n) => Affine::number(n),
                         ExprKind::Var(v) => {
+                            let symbol = &unit.symbols[v];
+                            let number = !symbol.is_array() && symbol.ty == Some(Type::INTEGER);
+                            number.then_some(())?;
                             let counts = self.loop_vars.contains(&v);
                             let known = counts || !self.assigned.contains(self.space.loc(v));
                             known.then_some(())?;
