@@ -2,20 +2,7 @@
 //! differences.
 
 mod support;
-use support::differences::program;
-use support::{CHECKED, FAST, compare, expand, run};
-
-/// Checks the derivatives of F with this body, and returns the text of its adjoint.
-fn adjoint(body: &str) -> String {
-    let text = expand(&program(body)).unwrap_or_else(|e| panic!("{e}"));
-    for flags in [CHECKED, FAST] {
-        compare(&run(&text, flags), 1e-6, &text);
-    }
-    let at = text.find("SUBROUTINE F_G").expect("an adjoint");
-    let adjoint = &text[at..];
-    let end = adjoint.find("\n      END\n").expect("its end");
-    adjoint[..end].to_owned()
-}
+use support::differences::adjoint;
 
 /// The statements that open or divide a block, each with a statement behind it that divides or closes one.
 fn empty_arms(text: &str) -> Vec<&str> {

@@ -2,18 +2,7 @@
 //! divisions share reciprocals, and increments are joined. Each is compared with differences.
 
 mod support;
-use support::differences::program;
-use support::{CHECKED, FAST, compare, expand, run};
-
-/// Checks the derivatives of F with this body, and returns the text of its adjoint.
-fn adjoint(body: &str) -> String {
-    let text = expand(&program(body)).unwrap_or_else(|e| panic!("{e}"));
-    for flags in [CHECKED, FAST] {
-        compare(&run(&text, flags), 1e-6, &text);
-    }
-    let at = text.find("SUBROUTINE F_G").expect("an adjoint");
-    text[at..].to_owned()
-}
+use support::differences::adjoint;
 
 #[test]
 fn what_happens_once_is_kept_in_variables() {

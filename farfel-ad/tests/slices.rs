@@ -2,21 +2,7 @@
 //! elsewhere. Each is compared with differences.
 
 mod support;
-use support::differences::program;
-use support::{CHECKED, FAST, compare, expand, run};
-
-/// Checks the derivatives of F with this body, which may be followed by further subprograms without the last END. Returns
-/// the text of its adjoint.
-fn adjoint(body: &str) -> String {
-    let text = expand(&program(body)).unwrap_or_else(|e| panic!("{e}"));
-    for flags in [CHECKED, FAST] {
-        compare(&run(&text, flags), 1e-6, &text);
-    }
-    let at = text.find("SUBROUTINE F_G").expect("an adjoint");
-    let adjoint = &text[at..];
-    let end = adjoint.find("\n      END\n").expect("its end");
-    adjoint[..end].to_owned()
-}
+use support::differences::adjoint;
 
 /// F with a loop over slices that SET overwrites; D is an argument of SET, or in COMMON.
 fn with_loop(declarations: &str, call: &str) -> String {

@@ -1,5 +1,20 @@
 //! A program whose subroutine F is differentiated by an adjoint and by differences.
 
+use super::{CHECKED, FAST, compare, expand, run};
+
+/// Checks the derivatives of F with this body, which further subprograms without the last END may follow. Returns the
+/// text of its adjoint.
+pub fn adjoint(body: &str) -> String {
+    let text = expand(&program(body)).unwrap_or_else(|e| panic!("{e}"));
+    for flags in [CHECKED, FAST] {
+        compare(&run(&text, flags), 1e-6, &text);
+    }
+    let at = text.find("SUBROUTINE F_G").expect("an adjoint");
+    let adjoint = &text[at..];
+    let end = adjoint.find("\n      END\n").expect("its end");
+    adjoint[..end].to_owned()
+}
+
 /// Returns a program that computes the gradient of the sum of I*V(I) by an adjoint and by differences.
 pub fn program(body: &str) -> String {
     format!(
