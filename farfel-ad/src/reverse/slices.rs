@@ -1,7 +1,7 @@
 //! Which slices of arrays procedures assign, so that the reverse sweep need not keep the whole array for each call.
 //!
 //! ```fortran
-//!       SUBROUTINE COUNT(K, X)
+//!       SUBROUTINE COUNT(K)
 //!       COMMON /C/ N(100, 100)
 //!       DO 10 I = 1, 100
 //!    10 N(I, K) = ...
@@ -209,7 +209,7 @@ impl Finder<'_> {
             .then(|| self.all.get(&symbol.name))
             .flatten();
         let mut made = HashMap::new();
-        for (loc, slice, _) in passed(
+        for (loc, slice) in passed(
             self.unit,
             self.space,
             self.effects,
@@ -233,7 +233,7 @@ impl Finder<'_> {
     }
 }
 
-/// The locations that a call of a procedure assigns, each with its slice of the array there and its name.
+/// The locations that a call of a procedure assigns, each with its slice of the array there, if that is known.
 pub(super) fn passed<'s>(
     unit: &Unit,
     space: &Space,
@@ -241,7 +241,7 @@ pub(super) fn passed<'s>(
     slices: Option<&'s HashMap<usize, Slice>>,
     procedure: &Name,
     args: &[Expr],
-) -> Vec<(usize, Option<&'s Slice>, Option<SymId>)> {
+) -> Vec<(usize, Option<&'s Slice>)> {
     let Some(effect) = effects.get(procedure) else {
         return Vec::new();
     };
@@ -249,13 +249,13 @@ pub(super) fn passed<'s>(
     for slot in effect.assigned.ones() {
         let slice = slices.and_then(|s| s.get(&slot));
         if slot > effect.args {
-            found.push((space.common(slot - effect.args - 1), slice, None));
+            found.push((space.common(slot - effect.args - 1), slice));
         } else if let Some(base) = args.get(slot).and_then(Expr::base) {
             let whole = args
                 .get(slot)
                 .is_some_and(|a| matches!(a.kind, ExprKind::Var(_)));
             let same = |s: &&Slice| whole && shape(unit, base).is_some_and(|own| own == s.shape);
-            found.push((space.loc(base), slice.filter(same), Some(base)));
+            found.push((space.loc(base), slice.filter(same)));
         }
     }
     found

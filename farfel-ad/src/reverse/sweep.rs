@@ -779,8 +779,8 @@ impl<'w> Sweeper<'w> {
         let (unit, name) = (&self.builder.unit, &callee.name);
         let assigned = slices::passed(unit, self.space, &engine.effects, slices, name, args);
         let mut sections = Vec::new();
-        for (loc, slice, _) in &assigned {
-            let once = assigned.iter().filter(|(other, ..)| other == loc).count() == 1;
+        for (loc, slice) in &assigned {
+            let once = assigned.iter().filter(|(other, _)| other == loc).count() == 1;
             let known = once && needs.has(*loc) && !self.space.tangled.contains(*loc);
             if let Some(slice) = slice.filter(|_| known)
                 && let Some((array, section)) = self.section_of(*loc, slice, args)
