@@ -195,10 +195,23 @@ impl CaseBuilder<'_> {
                 format!("{}({index})", v.name)
             }
             Shape::Matrix { lower, .. } => {
-                let (i, j) = (self.index(u, lower, 3), self.index(u, 1, 3));
+                let i = self.index(u, lower, 3);
+                let j = match u.levels.is_empty() || self.random.once_in(2) {
+                    true => self.index(u, 1, 3),
+                    false => self.random.pick(&u.levels).clone(),
+                };
                 format!("{}({i}, {j})", v.name)
             }
             _ => v.name.clone(),
+        }
+    }
+
+    /// Returns the number of a column.
+    pub fn column(&mut self, u: &Unit) -> String {
+        match self.random.below(4) {
+            0 | 1 if !u.levels.is_empty() => self.random.pick(&u.levels).clone(),
+            0..=2 if !u.loops.is_empty() => self.random.pick(&u.loops).clone(),
+            _ => (self.random.below(3) + 1).to_string(),
         }
     }
 
@@ -431,6 +444,7 @@ impl CaseBuilder<'_> {
                 }
                 Param::Procedure(_) => procedures.next()?,
                 Param::Integer => self.integer(u),
+                Param::Level => self.column(u),
                 Param::In if self.random.once_in(3) && !free => {
                     match self.by_name(u, &effects, &outs) {
                         Some(name) => name,
@@ -537,7 +551,7 @@ impl CaseBuilder<'_> {
             }
             // A column.
             Shape::Matrix { lower, .. } => {
-                format!("{}({lower}, {})", v.name, self.random.below(3) + 1)
+                format!("{}({lower}, {})", v.name, self.column(u))
             }
             _ => v.name.clone(),
         }

@@ -120,6 +120,7 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("ASSIGN", &["ASSIGN "]),
     ("WHERE", &["WHERE ("]),
     ("checkpoint", &["!farfel: checkpoint"]),
+    ("a column that an argument chooses", &[", LV)"]),
 ];
 
 impl Case {

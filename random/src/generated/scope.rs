@@ -82,6 +82,8 @@ pub enum Param {
     Extent(bool),
     /// An INTEGER from 0 to 3 that is only read.
     Integer,
+    /// An INTEGER from 1 to 3 that is only read: the column of a matrix.
+    Level,
     /// A COMPLEX number, and whether it is assigned.
     Complex(bool),
     /// A LOGICAL, and whether it is assigned; it is then a copy.

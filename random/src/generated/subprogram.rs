@@ -77,7 +77,7 @@ impl CaseBuilder<'_> {
             if self.random.once_in(4) && !params.iter().any(extent) {
                 params.push(Param::Extent(self.random.once_in(2)));
             }
-            params.push(match self.random.below(11) {
+            let param = match self.random.below(11) {
                 9 => match self.random.below(3) {
                     0 => Param::Text(!function && self.random.once_in(2)),
                     n => Param::Logical(n == 1),
@@ -93,7 +93,12 @@ impl CaseBuilder<'_> {
                 1 => Param::Integer,
                 2 | 3 if !function => Param::Out,
                 _ => Param::In,
-            });
+            };
+            let has_columns = matches!(param, Param::Matrix(_));
+            params.push(param);
+            if has_columns && self.random.once_in(2) {
+                params.push(Param::Level);
+            }
         }
         Signature {
             function,
@@ -135,6 +140,7 @@ impl CaseBuilder<'_> {
                 Param::Matrix(_) => &["HM", "HN"],
                 Param::Integer | Param::IntegerCopy => &["K", "N"],
                 Param::Extent(_) => &["NLEN", "MLEN"],
+                Param::Level => &["LV", "LW"],
                 Param::Complex(_) => &["CU", "CV"],
                 Param::Logical(_) | Param::Text(_) => &["LU"],
                 Param::Procedure(s) if s.function => &["F", "G"],
@@ -203,6 +209,11 @@ impl CaseBuilder<'_> {
                         u.changing = Some(own.clone());
                     }
                     u.extents.push(own);
+                    continue;
+                }
+                Param::Level => {
+                    specs.push(line(&format!("INTEGER {own}")));
+                    u.levels.push(own);
                     continue;
                 }
                 Param::Matrix(_) => {

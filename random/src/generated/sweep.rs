@@ -90,6 +90,27 @@ impl CaseBuilder<'_> {
                     "{there} = 0.4D0*{there} + SIN({here}*{factor})*0.5D0"
                 )));
             }
+            // A column of a matrix.
+            _ if !u.levels.is_empty() && matrix.is_some() && self.random.once_in(2) => {
+                let Some(m) = matrix.cloned() else {
+                    u.free_loops.push(i);
+                    return Vec::new();
+                };
+                let Shape::Matrix { lower, .. } = m.shape else {
+                    u.free_loops.push(i);
+                    return Vec::new();
+                };
+                u.effects.reads.insert(m.entity);
+                let level = self.random.pick(&u.levels).clone();
+                let element = format!("{}({i}+({}), {level})", m.name, lower - 1);
+                out.push(line(&match m.assignable && self.random.below(3) < 2 {
+                    true => {
+                        u.effects.writes.insert(m.entity);
+                        format!("{element} = 0.7D0*{element} + 0.2D0*SIN({from})*{factor}")
+                    }
+                    false => format!("{to} = 0.6D0*{to} + 0.3D0*{element}*SIN({from})"),
+                }));
+            }
             _ => match (matrix.cloned(), u.free_loops.pop()) {
                 (Some(m), Some(j)) => {
                     let Shape::Matrix { lower, .. } = m.shape else {

@@ -44,6 +44,8 @@ pub struct Unit {
     pub calls_left: usize,
     /// The dummy arguments whose value is three.
     pub extents: Vec<String>,
+    /// The names of numbers from 1 to 3 by which columns of matrices are chosen.
+    pub levels: Vec<String>,
     /// The one of `extents` that it may assign for a while, as arrays keep their bounds.
     pub changing: Option<String>,
     /// How the enclosing loops can be left, innermost last.
@@ -186,6 +188,7 @@ impl CaseBuilder<'_> {
             label: 0,
             calls_left: 4,
             extents: Vec::new(),
+            levels: Vec::new(),
             changing: None,
             loop_exits: Vec::new(),
             returns: None,
