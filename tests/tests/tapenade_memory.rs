@@ -224,6 +224,13 @@ fn nothing_is_executed_more_than_twice() {
     assert_eq!(checked(&run(dir, "twice", true)).1, [240.0, 240.0]);
     compiled(dir, "once", &["-ext", "ext", "-defaultnocheckpoint"]);
     assert_eq!(checked(&run(dir, "once", false)).1, [120.0, 120.0]);
+    // Without a description, only if it cannot return a result: not in a local variable.
+    compiled(dir, "constant", &[]);
+    assert_eq!(checked(&run(dir, "constant", true)).1, [240.0, 240.0]);
+    let split = "      M = 1\n      CALL TICK(M)\n      CALL SMOOTH(A)\n";
+    write(dir, "s.f", format!("{}{smooth}", model(split)));
+    compiled(dir, "local", &[]);
+    assert_eq!(checked(&run(dir, "local", false)).1[0], 120.0);
 }
 
 /// A call that executes a fixed-point loop is not executed again: the loop iterates until it has converged, but only
@@ -275,4 +282,73 @@ C$AD FP-LOOP \"z\"
     let once = ticks(&["-defaultnocheckpoint"], "once");
     assert!(once > 120.0 * 20.0, "{once}");
     assert_eq!(ticks(&[], "default"), once);
+}
+
+/// Values that a call starts from, and that are needed from before it, stay on the tape while it is executed again: only the
+/// number of values on it is put back, after subprograms have popped them.
+#[test]
+fn values_that_stay_on_a_tape_that_grows() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let arm = |k: i32| {
+        format!(
+            "        IF (U({0}) .GT. 0.{1}D-6) U({0}) = 0.9D0*U({0})*X(1)
+        M = MOD(M + {1}, 9)
+        U({2}) = U({2})*(1 + 0.001D0*M*U({0}))
+",
+            k + 10,
+            k + 1,
+            k + 20
+        )
+    };
+    let arms: String = (0..4).map(arm).collect();
+    let text = format!(
+        "      SUBROUTINE MODEL(X, Y)
+      INTEGER N
+      PARAMETER (N = 1200000)
+      DOUBLE PRECISION X(2), Y, U(N)
+      COMMON /STATE/ U
+      COMMON /COUNTS/ L, M
+      DO I = 1, N
+        U(I) = X(1)*I/N
+      END DO
+      L = 1
+      M = 1
+      Y = 0
+      DO K = 1, 4 + NINT(X(2))
+        CALL STEP(X(2), K, Y)
+        U(7) = U(7)*X(1)*(1 + 0.01D0*L*M)
+{arms}      END DO
+      END
+      SUBROUTINE STEP(A, K, Y)
+      INTEGER N
+      PARAMETER (N = 1200000)
+      DOUBLE PRECISION A, U(N), W(N), P(N), Q(N), Y
+      COMMON /STATE/ U
+      COMMON /COUNTS/ L, M
+      L = MOD(3*L + K, 5)
+      M = MOD(M + L, 7)
+      DO I = 2, N
+        P(I) = U(I-1) - 2*U(I)
+      END DO
+      P(1) = 0
+      DO I = 1, N
+        W(I) = SIN(P(I))*A
+        Q(I) = W(I)*W(I) + U(I)
+        P(I) = Q(I)*0.1D0*W(I)
+        W(I) = EXP(-P(I)*P(I))
+        Q(I) = W(I)*P(I)*(1 + 0.01D0*M)
+      END DO
+      DO I = 1, N
+        Y = Y + Q(I)*Q(I)*L
+      END DO
+      END
+"
+    );
+    write(dir, "s.f", text);
+    write(dir, "main.f", MAIN);
+    compiled(dir, "kept", &[]);
+    let made = std::fs::read_to_string(dir.join("s_b.f")).unwrap();
+    assert!(made.contains("TAPE_I4%TOP = KEPT"), "{made}");
+    checked(&run(dir, "kept", false));
 }

@@ -182,7 +182,7 @@ impl Sweeper<'_> {
     }
 
     /// The variable that holds the number of the arm, one of its own where the statement happens once.
-    fn branch(&mut self) -> SymId {
+    pub(super) fn branch(&mut self) -> SymId {
         match self.branch {
             Some(b) if !self.happens_once() => b,
             _ => {

@@ -52,6 +52,7 @@ impl Sweeper<'_> {
             callee.derivative_args.get(slot).copied().unwrap_or(false)
                 || slot > n && self.engine.derivative_commons.contains(slot - n - 1)
         };
+        let changed = self.changed_elements(&callee.of, &self.procedure_args(part, args));
         let mut needed_on_entry = Vec::new();
         let mut assigned = Set::with_capacity(self.space.len + self.builder.unit.symbols.len());
         for slot in effect.assigned.ones().filter(|s| !is_derivative_slot(*s)) {
@@ -59,7 +60,8 @@ impl Sweeper<'_> {
                 continue;
             };
             assigned.insert(loc);
-            if needs.has_some(loc, elements.as_ref(), &self.enclosing_loops) {
+            let elements = elements.as_ref().or_else(|| changed.get(&loc));
+            if needs.has_some(loc, elements, &self.enclosing_loops) {
                 needed_on_entry.push((part, slot));
             }
         }
@@ -76,12 +78,17 @@ impl Sweeper<'_> {
                     after.add(loc, elements, &self.enclosing_loops);
                 }
                 Some((loc, None)) => {
-                    after.add_all(loc);
+                    let slice = facts.exit_slices.get(&slot);
+                    match slice.and_then(|s| self.read_after(s, slot, loc, args)) {
+                        Some(elements) => after.add(loc, elements, &self.enclosing_loops),
+                        None => after.add_all(loc),
+                    }
                 }
                 None => {}
             }
         }
         self.changed(&assigned, needs);
+        self.changed(&assigned, &mut after);
         needs.union_with(&after);
         self.read_to_pass(callee, args, needs);
         if callee.is_last_call {
@@ -105,6 +112,15 @@ impl Sweeper<'_> {
         let derivative = &self.engine.parts[part].derivative_args;
         let args = args.iter().zip(derivative);
         args.filter(|(_, d)| !**d).map(|(a, _)| a.clone()).collect()
+    }
+
+    /// The arguments of a call, as those of the procedure that a part was made from.
+    pub(super) fn procedure_args(&self, part: usize, args: &[Expr]) -> Vec<Expr> {
+        let mut primals = self.primals(part, args);
+        if self.engine.parts[part].result.is_some() {
+            primals.pop();
+        }
+        primals
     }
 
     /// Returns the call of a forward sweep, and the tapes among its arguments.

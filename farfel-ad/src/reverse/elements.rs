@@ -4,7 +4,7 @@ use crate::affine::{Affine, LoopRange, is_positive};
 use farfel_lang::ir::{Expr, ExprKind, SymId, Unit};
 
 /// The bounds of a range, where known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Range {
     pub(super) low: Option<Affine>,
     pub(super) high: Option<Affine>,

@@ -2,6 +2,7 @@
 //! what is needed after a call.
 
 use super::AdjointEngine;
+use super::slices::Slice;
 use super::sweep::{Sweeper, is_tape, twice_reversed};
 use super::sweep_data::{Sweeps, UnitFacts};
 use super::tbr::Needs;
@@ -58,12 +59,24 @@ impl AdjointEngine {
             let space = &self.parts[at].space;
             let read = |slot: &usize| space.slot(*slot).is_some_and(|l| needs.is_own(l));
             let exits: Vec<usize> = (0..space.slots).filter(read).collect();
+            let slice = |slot: usize| sweeper.exit_slice(space.slot(slot)?, &needs);
+            let slices: Vec<Option<Slice>> = exits.iter().map(|slot| slice(*slot)).collect();
             let (needed_on_entry, tapes) = (sweeper.needed_on_entry, sweeper.tapes.used);
             let own = &mut facts[at];
             let mut changed = false;
-            for slot in exits {
-                changed |= !own.exit.contains(slot);
-                own.exit.insert(slot);
+            for (slot, slice) in exits.into_iter().zip(slices) {
+                if !own.exit.put(slot) {
+                    own.exit_slices.extend(slice.map(|s| (slot, s)));
+                    changed = true;
+                } else if let Some(known) = own.exit_slices.get(&slot) {
+                    // It only grows, so that this ends.
+                    match slice.and_then(|s| s.joined(known)) {
+                        Some(joined) if joined == *known => continue,
+                        Some(joined) => drop(own.exit_slices.insert(slot, joined)),
+                        None => drop(own.exit_slices.remove(&slot)),
+                    }
+                    changed = true;
+                }
             }
             for kind in tapes.into_keys() {
                 changed |= own.tapes.insert(kind);

@@ -15,15 +15,16 @@ use super::effects::{SideEffects, StatementEffects};
 use super::elements::Elements;
 use super::sweep::Sweeper;
 use super::sweep_data::{Replay, Sweeps};
+use super::tape::TapeKind;
 use super::tbr::Needs;
 use super::{AdjointEngine, Part};
 use crate::flow::FlowGraph;
 use crate::legal::entry_bounds::bound_variables;
 use crate::locations::Set;
 use farfel_lang::Span;
-use farfel_lang::ir::{Block, Expr, Stmt, StmtId, StorageClass as Storage, Type, Unit};
+use farfel_lang::ir::{Block, Expr, ExprKind, Stmt, StmtId, StorageClass as Storage, Type, Unit};
 use farfel_lang::solve::{Graph, forward};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// A variable that a call reads or changes.
 pub(super) struct AccessedVariable {
@@ -38,19 +39,55 @@ pub(super) struct AccessedVariable {
 /// The statements that save some variables, and those that restore them.
 #[derive(Default)]
 pub(super) struct SavedVariables {
-    pub push: Block,
+    groups: Vec<SavedGroup>,
+}
+
+/// Variables that are saved under the same condition.
+struct SavedGroup {
+    test: Option<Expr>,
+    push: Block,
     pops: Vec<Block>,
 }
 
 impl SavedVariables {
-    pub fn add(&mut self, (push, pop): (Block, Block)) {
-        self.push.extend(push);
-        self.pops.push(pop);
+    /// Adds a variable that is saved if a condition holds.
+    pub fn add(&mut self, test: Option<Expr>, (push, pop): (Block, Block)) {
+        let same = |g: &&mut SavedGroup| match (&g.test, &test) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a.equals_ignoring_spans(b),
+            _ => false,
+        };
+        match self.groups.iter_mut().find(same) {
+            Some(g) => {
+                g.push.extend(push);
+                g.pops.push(pop);
+            }
+            None => self.groups.push(SavedGroup {
+                test,
+                push,
+                pops: vec![pop],
+            }),
+        }
     }
 
-    /// The statements that restore the variables, in reverse order of saving.
-    pub fn pop(self) -> Block {
-        self.pops.into_iter().rev().flatten().collect()
+    /// Whether any of them is saved under a condition.
+    fn has_tests(&self) -> bool {
+        self.groups.iter().any(|g| g.test.is_some())
+    }
+
+    /// The statements that save the variables, and those that restore them, in reverse order.
+    pub fn sweeps(self, sweeper: &mut Sweeper, span: Span) -> (Block, Block) {
+        let (mut pushes, mut pops) = (Vec::new(), Vec::new());
+        for g in self.groups {
+            let pop = g.pops.into_iter().rev().flatten().collect();
+            let (push, pop) = match g.test {
+                Some(test) => sweeper.guarded(test, g.push, pop, span),
+                None => (g.push, pop),
+            };
+            pushes.extend(push);
+            pops.push(pop);
+        }
+        (pushes, pops.into_iter().rev().flatten().collect())
     }
 }
 
@@ -58,7 +95,7 @@ impl AdjointEngine {
     /// Whether calls of a part can be executed again.
     pub(super) fn can_be_joint(&self, p: &Part) -> bool {
         let most = match self.goal.heads {
-            true => SideEffects::Repeatable,
+            true => SideEffects::Report,
             // An AD block does not know what procedures without source do besides.
             false => SideEffects::Nothing,
         };
@@ -87,14 +124,20 @@ impl Sweeper<'_> {
                 .for_each(|p| p.read &= set.contains(p.loc));
         }
         // `needed`: values from before the call that are needed anyway. `state`: values that the second
-        // execution starts from. `both`: both.
+        // execution starts from. `both`: both, which stay on the tape until the end.
         let (mut needed, mut state, mut both) = (
             SavedVariables::default(),
             SavedVariables::default(),
             SavedVariables::default(),
         );
+        let mut tapes_of_both: BTreeSet<TapeKind> = BTreeSet::new();
+        let procedure_args = self.procedure_args(part, args);
+        let parts = self.changed_parts(&callee.of, &procedure_args, span);
+        let elements = self.changed_elements(&callee.of, &procedure_args);
         let mut assigned = Set::with_capacity(self.space.len + self.builder.unit.symbols.len());
         let mut done: Vec<&Expr> = Vec::new();
+        // Arrays of which only a part is saved, but that may be read outside of it.
+        let mut rest = Vec::new();
         for p in accessed.iter().filter(|p| p.assigned) {
             assigned.insert(p.loc);
             if done.iter().any(|d| d.equals_ignoring_spans(&p.target)) {
@@ -108,23 +151,50 @@ impl Sweeper<'_> {
                         || self.space.tangled.contains(p.loc))
             };
             let read = accessed.iter().any(|q| q.loc == p.loc && also_read(q));
-            let own = self.overwrite(&p.target, needs, span);
+            let whole = p.element.is_none();
+            let elements = elements.get(&p.loc).filter(|_| whole);
+            let is_needed = needs.has_some(p.loc, elements, &self.enclosing_loops);
+            if let Some(changed) = parts.get(&p.loc).filter(|_| whole) {
+                let made = match (is_needed, read) {
+                    (false, false) => continue,
+                    (true, false) => self.save_part(changed, needs, span),
+                    (_, true) => self.save_part(changed, &Needs::default(), span),
+                };
+                if let Some(made) = made {
+                    match (is_needed, read) {
+                        (true, true) => {
+                            tapes_of_both.extend(self.tape_of(&p.target));
+                            both.add(changed.test(), made);
+                        }
+                        (true, false) => needed.add(changed.test(), made),
+                        (false, _) => state.add(changed.test(), made),
+                    }
+                    self.read_to_select(changed, needs, span);
+                    rest.extend(read.then_some(p.loc));
+                    continue;
+                }
+            }
+            let own = match is_needed || elements.is_none() {
+                true => self.overwrite(&p.target, needs, span),
+                false => Default::default(),
+            };
             match (own.0.is_empty(), read) {
                 (true, true) => {
                     let made = self.save(&p.target, &Needs::default(), span);
-                    state.add(made);
+                    state.add(None, made);
                 }
                 (false, true) => {
-                    both.add(own);
                     // The whole variable, even if only a section of it is needed.
                     let made = self.save(&p.target, &Needs::default(), span);
-                    state.add(made);
+                    tapes_of_both.extend(self.tape_of(&p.target));
+                    both.add(None, made);
                 }
-                (false, false) => needed.add(own),
+                (false, false) => needed.add(None, own),
                 (true, false) => {}
             }
         }
         self.changed(&assigned, needs);
+        rest.into_iter().for_each(|loc| needs.add_all(loc));
         for p in accessed.iter().filter(|p| p.read && !p.assigned) {
             match p.element.clone() {
                 Some(e) => needs.add(p.loc, e, &self.enclosing_loops),
@@ -137,8 +207,14 @@ impl Sweeper<'_> {
         let (sweep, tapes) = self.forward_call(part, args, span);
         let primals = self.primals(part, args);
         let mark = self.builder.variable("AGAIN", Type::INTEGER);
-        let mut forward = needed.push.clone();
-        forward.extend(state.push.iter().cloned());
+        if both.has_tests() && !self.happens_once() {
+            tapes_of_both.insert(TapeKind::Integer(4));
+        }
+        let (mut forward, needed) = needed.sweeps(self, span);
+        let (push, both) = both.sweeps(self, span);
+        forward.extend(push);
+        let (push, mut backward) = state.sweeps(self, span);
+        forward.extend(push);
         // Tells `tape_size` that the reverse sweep records something later.
         forward.push(Stmt::assign(
             Expr::var(mark, span),
@@ -146,13 +222,20 @@ impl Sweeper<'_> {
             span,
         ));
         forward.push(self.primal_call(part, primals, span));
-        let mut rerun = both.push.clone();
-        rerun.push(sweep);
-        let mut backward = state.pop();
+        let rerun = vec![sweep];
+        let mut put_back = Vec::new();
+        for kind in tapes_of_both {
+            let top = Expr::var(self.tapes.vars(&mut self.builder, kind).top(), span);
+            let kept = Expr::var(self.builder.variable("KEPT", Type::Integer(8)), span);
+            backward.push(Stmt::assign(kept.clone(), top.clone(), span));
+            put_back.push(Stmt::assign(top, kept, span));
+        }
+        backward.extend(self.tapes.copy(&mut self.builder, &both));
+        backward.extend(put_back);
         backward.extend(rerun.iter().cloned());
         backward.extend(self.backward_call(part, args, tapes, span));
-        backward.extend(both.pop());
-        backward.extend(needed.pop());
+        backward.extend(both);
+        backward.extend(needed);
         if self.trial == 0 {
             let one = || Expr::int(1, span);
             let replay = Replay {
@@ -165,6 +248,14 @@ impl Sweeper<'_> {
             self.replays.insert(mark, replay);
         }
         Sweeps { forward, backward }
+    }
+
+    /// The tape on which a variable is saved, unless it is saved in another variable.
+    fn tape_of(&self, e: &Expr) -> Option<TapeKind> {
+        let symbol = &self.builder.unit.symbols[e.base()?];
+        let whole = matches!(e.kind, ExprKind::Var(_)) && symbol.is_array();
+        let on_tape = !self.happens_once() || whole || symbol.length.is_some();
+        symbol.ty.filter(|_| on_tape).map(TapeKind::of)
     }
 
     /// The locations whose values on entry a part reads; other locations are set before they are read. The

@@ -31,7 +31,8 @@
 //! arm, or the variable that decides the branch or that the arms set (`branches`).
 //!
 //! A call without derivatives is part of the forward sweep, and the values that it overwrites are recorded
-//! before it; in loops over slices of an array, only the slice that it overwrites, if that is known (`slices`). For an
+//! before it (`call_changes`): in loops over slices of an array, only the slice that it overwrites, if that is known
+//! (`slices`), and nothing if the flag is not set without which it leaves the array as it is (`guards`). For an
 //! `A(*)` argument only the callee knows the size: if such a value is needed, the callee gets sweeps like a subprogram
 //! with derivatives, and its reverse sweep restores what it has overwritten. A procedure without text gets no sweeps:
 //! callers pass the size to where it is called (`argument_sizes`).
@@ -42,6 +43,7 @@
 
 mod aliased_arguments;
 mod branches;
+mod call_changes;
 mod calls;
 mod checkpoint;
 mod cost;
@@ -60,6 +62,7 @@ mod gather;
 mod generated;
 mod groups;
 mod growing;
+mod guards;
 mod heads;
 mod independent;
 mod joint;
@@ -109,6 +112,7 @@ use farfel_lang::ir::{
 use farfel_lang::targets::CallTargets;
 use farfel_lang::verify::Primals;
 use generated::SweepResults;
+use guards::Guards;
 pub use heads::{Adjoint, Adjoints, differentiate_heads, tangents_of_heads};
 use heads::{AdjointGoal, CommonMembers};
 use normal::Normalizer;
@@ -206,6 +210,8 @@ struct AdjointEngine {
     effects: Effects,
     /// The slices of arrays that procedures of the program assign.
     slices: Slices,
+    /// The flags that guard what procedures assign.
+    guards: Guards,
     /// What procedures and tangents do with their arguments, if loops with directives depend on it.
     intents: Intents,
     /// The request or heads that the adjoints are made for, with the derivatives that are given.
@@ -409,6 +415,7 @@ impl AdjointEngine {
         let mut effects = Effects::with_dummies(&graph, &commons, dummies, &goal.rules);
         effects.add_given(&goal.rules, commons.vars.len());
         let slices = Slices::of(&graph, &commons, &effects);
+        let guards = Guards::of(&graph, &commons, &effects);
         let mut derivative_commons = Set::with_capacity(commons.vars.len());
         for t in &tangents {
             for (block, members) in crate::locations::common_members(&t.unit) {
@@ -436,6 +443,7 @@ impl AdjointEngine {
                 .collect(),
             effects,
             slices,
+            guards,
             intents: match all.units.iter().any(has_marked_loop) {
                 true => Intents::of(&all),
                 false => Intents::default(),

@@ -242,12 +242,12 @@ impl Sweeper<'_> {
             let own = self.overwrite(&p.target, needs, span);
             match read {
                 true => {
-                    both.add(own);
+                    both.add(None, own);
                     // The whole variable, even if only a section of it is needed.
                     let made = self.save(&p.target, &Needs::default(), span);
-                    state.add(made);
+                    state.add(None, made);
                 }
-                false => needed.add(own),
+                false => needed.add(None, own),
             }
         }
         self.changed(&assigned, needs);
@@ -259,12 +259,11 @@ impl Sweeper<'_> {
                 }
             }
         }
-        let mut before = needed.push.clone();
-        before.extend(state.push.iter().cloned());
-        let again = both.push.clone();
-        let for_iterations = state.pop();
-        let mut after = both.pop();
-        after.extend(needed.pop());
+        let (mut before, restore_needed) = needed.sweeps(self, span);
+        let (push, for_iterations) = state.sweeps(self, span);
+        before.extend(push);
+        let (again, mut after) = both.sweeps(self, span);
+        after.extend(restore_needed);
         SavedValues {
             before,
             for_iterations,

@@ -353,7 +353,7 @@ impl Sweeper<'_> {
         for s in body {
             s.walk(&mut |x| allocates |= matches!(x.kind, StmtKind::Allocation(_)));
         }
-        if (touched.side_effects == SideEffects::Once || allocates) && self.trial == 0 {
+        if (touched.side_effects > SideEffects::Repeatable || allocates) && self.trial == 0 {
             self.errors.push(
                 Diagnostic::error(
                     &rules::AD_LOOP,

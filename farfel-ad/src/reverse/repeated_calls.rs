@@ -15,7 +15,7 @@ use super::generated::SweepResults;
 use super::sweep::Sweeper;
 use super::tape_size::SweptUnit;
 use super::tbr::Needs;
-use farfel_lang::ir::{Block, DoControl, Expr, Name, Stmt, StmtKind, SymId, Unit, walk_block};
+use farfel_lang::ir::{Block, DoControl, Expr, Name, Stmt, StmtKind, SymId, Unit};
 use farfel_lang::storage::constant::{self, Constants};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -46,6 +46,48 @@ pub struct ExecutedOnce {
 impl ExecutedOnce {
     fn has(&self, name: &Name) -> bool {
         self.all || self.subprograms.contains(name)
+    }
+}
+
+/// A call in the body of a part.
+struct CallSite<'a> {
+    caller: usize,
+    s: &'a Stmt,
+    callee: SymId,
+    args: &'a [Expr],
+    /// The variables of the enclosing counted loops.
+    loops: Vec<SymId>,
+}
+
+/// Adds the calls in a block of a part, which is in some loops.
+fn find_calls<'a>(
+    caller: usize,
+    block: &'a [Stmt],
+    loops: &mut Vec<SymId>,
+    found: &mut Vec<CallSite<'a>>,
+) {
+    for s in block {
+        match &s.kind {
+            StmtKind::Call(callee, args) => found.push(CallSite {
+                caller,
+                s,
+                callee: *callee,
+                args,
+                loops: loops.clone(),
+            }),
+            StmtKind::LogicalIf(_, inner) => {
+                find_calls(caller, std::slice::from_ref(inner), loops, found);
+            }
+            StmtKind::Do(d) => {
+                let depth = loops.len();
+                if let DoControl::Count { var, .. } = d.control {
+                    loops.push(var);
+                }
+                find_calls(caller, &d.body, loops, found);
+                loops.truncate(depth);
+            }
+            _ => (s.blocks().into_iter()).for_each(|b| find_calls(caller, b, loops, found)),
+        }
     }
 }
 
@@ -96,15 +138,16 @@ impl AdjointEngine {
         costs: &CallCosts,
         times: &BTreeMap<usize, f64>,
     ) -> BTreeMap<usize, f64> {
-        let mut sites: BTreeMap<usize, Vec<(usize, &Stmt)>> = BTreeMap::new();
+        let mut all = Vec::new();
         for (caller, p) in self.parts.iter().enumerate() {
-            walk_block(&p.body, &mut |s| {
-                if let StmtKind::Call(callee, _) = &s.kind
-                    && let Some(i) = self.part_of(&p.builder.unit.symbols[*callee].name)
-                {
-                    sites.entry(i).or_default().push((caller, s));
-                }
-            });
+            find_calls(caller, &p.body, &mut Vec::new(), &mut all);
+        }
+        let mut sites: BTreeMap<usize, Vec<CallSite>> = BTreeMap::new();
+        for site in all {
+            let symbols = &self.parts[site.caller].builder.unit.symbols;
+            if let Some(i) = self.part_of(&symbols[site.callee].name) {
+                sites.entry(i).or_default().push(site);
+            }
         }
         let mut sweepers: HashMap<usize, Sweeper> = HashMap::new();
         let mut gains = BTreeMap::new();
@@ -119,13 +162,11 @@ impl AdjointEngine {
                 continue;
             }
             let mut most = Some(0.0f64);
-            for (caller, s) in sites.get(&i).into_iter().flatten() {
-                let StmtKind::Call(_, args) = &s.kind else {
-                    continue;
-                };
-                let sweeper = (sweepers.entry(*caller))
-                    .or_insert_with(|| Sweeper::new(self, &known.facts, *caller));
-                let size = self.recorded_anyway(sweeper, i, s, args, known);
+            for site in sites.get(&i).into_iter().flatten() {
+                let sweeper = (sweepers.entry(site.caller))
+                    .or_insert_with(|| Sweeper::new(self, &known.facts, site.caller));
+                sweeper.loop_vars.clone_from(&site.loops);
+                let size = self.recorded_anyway(sweeper, i, site, known);
                 most = most.and_then(|m| Some(m.max(size?)));
             }
             let Some(anyway) = most else { continue };
@@ -145,10 +186,12 @@ impl AdjointEngine {
         &self,
         sweeper: &mut Sweeper,
         part: usize,
-        s: &Stmt,
-        args: &[Expr],
+        site: &CallSite,
         known: &SweepResults,
     ) -> Option<f64> {
+        let CallSite { s, args, .. } = site;
+        let changed = &sweeper.procedure_args(part, args);
+        let changed = sweeper.changed_parts(&self.parts[part].of, changed, s.span);
         let defined = sweeper.defined_before(s.id);
         let accessed = sweeper.accessed_variables(part, args, &Needs::default(), s.span);
         let facts = &known.facts[part];
@@ -161,7 +204,7 @@ impl AdjointEngine {
             })
         };
         let mut bytes = 0.0;
-        let mut done: BTreeSet<SymId> = BTreeSet::new();
+        let mut done: BTreeSet<usize> = BTreeSet::new();
         for v in &accessed {
             let read = v.read && defined.as_ref().is_none_or(|d| d.contains(v.loc));
             let saved = match v.assigned {
@@ -172,16 +215,18 @@ impl AdjointEngine {
             if !saved {
                 continue;
             }
-            // The unit does not declare it.
+            // The caller does not declare it: it is what a subprogram below keeps from call to call.
             let s = v.target.base()?;
-            if v.element.is_none() && !done.insert(s) {
+            let unit = &sweeper.builder.unit;
+            if v.element.is_none() && !done.insert(v.loc) {
                 continue;
             }
-            let unit = &sweeper.builder.unit;
             let each = Constants::of(unit).element_size(s)? as f64;
-            bytes += match v.element {
-                Some(_) => each,
-                None => {
+            let changed = changed.get(&v.loc).filter(|_| v.assigned);
+            bytes += match (&v.element, changed) {
+                (Some(_), _) => each,
+                (None, Some(part)) => each * part.elements(sweeper)?,
+                (None, None) => {
                     let extents = constant::extents(unit, &unit.symbols[s].dims)?;
                     extents.iter().fold(each, |n, e| n * *e as f64)
                 }

@@ -10,15 +10,22 @@
 //! A call of COUNT overwrites `N(:, K)`. A model whose levels and tiles are handled by subprograms has many such calls, each
 //! in loops over what it passes as K. The slice of an array is known if all assignments to it in a procedure have the same
 //! unchanged argument, or the same constant, as a subscript.
+//!
+//! ```fortran
+//!       CALL COUNT(N(1, K))       ! SUBROUTINE COUNT(M), with M(100)
+//! ```
+//!
+//! This call overwrites no more than `N(:, K)` either, as M has no more elements.
 
 use super::effects::{Effects, StatementEffects};
 use crate::locations::{Commons, Space};
+use farfel_lang::Span;
 use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::ir::{
-    Expr, ExprKind, Name, Origin, Stmt, StmtKind, StorageClass, SymId, Type, Unit,
+    Dim, Expr, ExprKind, Name, Origin, Stmt, StmtKind, StorageClass, SymId, Type, Unit,
     for_each_reference, walk_block,
 };
-use farfel_lang::storage::constant::{self, Constants};
+use farfel_lang::storage::constant::Constants;
 use std::collections::{BTreeSet, HashMap};
 
 /// What all assignments to an array have as a subscript.
@@ -32,16 +39,57 @@ pub(super) enum Subscript {
     Number(i64),
 }
 
-/// A slice of an array.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Slice {
-    pub subscripts: Vec<Subscript>,
-    /// The lower bound and the extent of each dimension.
-    pub shape: Vec<(i64, i64)>,
+/// The upper bound of a dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Upper {
+    Number(i64),
+    /// The argument at a position, with its value on entry.
+    Argument(usize),
 }
 
+impl Upper {
+    pub fn number(self) -> Option<i64> {
+        match self {
+            Upper::Number(n) => Some(n),
+            Upper::Argument(_) => None,
+        }
+    }
+}
+
+/// The bounds of each dimension of an array.
+pub(super) type Shape = Vec<(i64, Upper)>;
+
+/// A slice of an array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Slice<S = Subscript> {
+    pub subscripts: Vec<S>,
+    pub shape: Shape,
+}
+
+/// A subscript of a slice that a call assigns, to the caller: `None` stands for anything.
+pub(super) type SubscriptOfCaller = Option<Expr>;
+
 impl Slice {
-    fn any(&self) -> bool {
+    /// The whole array.
+    fn whole(shape: Shape) -> Self {
+        Slice {
+            subscripts: vec![Subscript::Any; shape.len()],
+            shape,
+        }
+    }
+
+    /// Both slices as one; `None` for arrays of different shapes.
+    pub fn joined(mut self, other: &Slice) -> Option<Slice> {
+        (self.shape == other.shape).then_some(())?;
+        for (a, b) in self.subscripts.iter_mut().zip(&other.subscripts) {
+            if *a != *b {
+                *a = Subscript::Any;
+            }
+        }
+        Some(self)
+    }
+
+    fn is_whole(&self) -> bool {
         self.subscripts.iter().all(|s| *s == Subscript::Any)
     }
 }
@@ -80,12 +128,43 @@ impl Slices {
     }
 }
 
-/// The lower bound and the extent of each dimension of an array, if they are constants.
-pub(super) fn shape(unit: &Unit, array: SymId) -> Option<Vec<(i64, i64)>> {
-    let extents = constant::extents(unit, &unit.symbols[array].dims)?;
+/// The bounds of an array, if they are constants or arguments.
+pub(super) fn shape(unit: &Unit, array: SymId) -> Option<Shape> {
     let constants = Constants::of(unit);
-    let of = |(i, extent)| Some((constants.bounds(array, i).0?, extent));
-    extents.into_iter().enumerate().map(of).collect()
+    let symbol = &unit.symbols[array];
+    let of = |(i, d): (usize, &Dim)| {
+        let (low, high) = constants.bounds(array, i);
+        let high = match high {
+            Some(n) => Upper::Number(n),
+            None => Upper::Argument(position(unit, variable(d.upper.as_ref()?)?)?),
+        };
+        Some((low?, high))
+    };
+    symbol.dims.iter().enumerate().map(of).collect()
+}
+
+fn variable(e: &Expr) -> Option<SymId> {
+    match e.kind {
+        ExprKind::Var(v) => Some(v),
+        _ => None,
+    }
+}
+
+/// The position of a dummy argument.
+fn position(unit: &Unit, v: SymId) -> Option<usize> {
+    unit.args.iter().position(|a| a.sym() == Some(v))
+}
+
+/// The position of an argument that is a whole number and that the unit does not change.
+fn unchanged_argument(unit: &Unit, space: &Space, effects: &Effects, v: SymId) -> Option<usize> {
+    let symbol = &unit.symbols[v];
+    let effect = effects.get(&unit.name)?;
+    let at = position(unit, v)?;
+    let unchanged = symbol.ty == Some(Type::INTEGER)
+        && !symbol.is_array()
+        && !space.tangled.contains(space.loc(v))
+        && !effect.assigned.contains(at);
+    unchanged.then_some(at)
 }
 
 struct Finder<'a> {
@@ -111,16 +190,10 @@ impl Finder<'_> {
                     (Some(new), None) => {
                         found.insert(loc, new);
                     }
-                    (Some(new), Some(old)) if old.shape == new.shape => {
-                        for (a, b) in old.subscripts.iter_mut().zip(new.subscripts) {
-                            if *a != b {
-                                *a = Subscript::Any;
-                            }
-                        }
-                    }
-                    (Some(_), Some(_)) => {
-                        whole.insert(loc);
-                    }
+                    (Some(new), Some(old)) => match new.joined(old) {
+                        Some(joined) => *old = joined,
+                        None => drop(whole.insert(loc)),
+                    },
                 }
             }
         });
@@ -130,9 +203,16 @@ impl Finder<'_> {
         let slots = 0..self.space.slots;
         let of_slot = |slot: usize| {
             let loc = self.space.slot(slot)?;
-            let slice = found.get(&loc)?;
             let known = !whole.contains(&loc) && !self.space.tangled.contains(loc);
-            (known && !slice.any()).then(|| (slot, slice.clone()))
+            if let Some(slice) = found.get(&loc).filter(|s| known && !s.is_whole()) {
+                return Some((slot, slice.clone()));
+            }
+            // Callers may pass an element.
+            let assigned = found.contains_key(&loc) || whole.contains(&loc);
+            let dummy = self.unit.args.get(slot)?.sym()?;
+            let apart = assigned && !self.space.tangled.contains(loc);
+            let shape = shape(self.unit, dummy).filter(|_| apart)?;
+            Some((slot, Slice::whole(shape)))
         };
         slots.filter_map(of_slot).collect()
     }
@@ -185,19 +265,8 @@ impl Finder<'_> {
     fn subscript(&self, e: &Expr) -> Subscript {
         match e.kind {
             ExprKind::Int(n) => Subscript::Number(n),
-            ExprKind::Var(v) => {
-                let position = self.unit.args.iter().position(|a| a.sym() == Some(v));
-                let symbol = &self.unit.symbols[v];
-                let effect = self.effects.get(&self.unit.name);
-                let fixed = |i: &usize| {
-                    symbol.ty == Some(Type::INTEGER)
-                        && !symbol.is_array()
-                        && !self.space.tangled.contains(self.space.loc(v))
-                        && effect.is_some_and(|e| !e.assigned.contains(*i))
-                };
-                let position = position.filter(fixed);
-                position.map_or(Subscript::Any, Subscript::Argument)
-            }
+            ExprKind::Var(v) => unchanged_argument(self.unit, self.space, self.effects, v)
+                .map_or(Subscript::Any, Subscript::Argument),
             _ => Subscript::Any,
         }
     }
@@ -209,23 +278,17 @@ impl Finder<'_> {
             .then(|| self.all.get(&symbol.name))
             .flatten();
         let mut made = HashMap::new();
-        for (loc, slice) in passed(
-            self.unit,
-            self.space,
-            self.effects,
-            known,
-            &symbol.name,
-            args,
-        ) {
-            let of_caller = |s: &Subscript| match s {
-                Subscript::Argument(i) => {
-                    args.get(*i).map_or(Subscript::Any, |a| self.subscript(a))
-                }
-                other => *other,
-            };
+        let caller = Caller {
+            unit: self.unit,
+            space: self.space,
+            effects: self.effects,
+        };
+        for (loc, slice) in caller.assigned(known, &symbol.name, args) {
             let slice = slice.map(|s| Slice {
-                subscripts: s.subscripts.iter().map(of_caller).collect(),
-                shape: s.shape.clone(),
+                subscripts: (s.subscripts.iter())
+                    .map(|e| e.as_ref().map_or(Subscript::Any, |e| self.subscript(e)))
+                    .collect(),
+                shape: s.shape,
             });
             made.entry(loc).and_modify(|s| *s = None).or_insert(slice);
         }
@@ -233,30 +296,105 @@ impl Finder<'_> {
     }
 }
 
-/// The locations that a call of a procedure assigns, each with its slice of the array there, if that is known.
-pub(super) fn passed<'s>(
-    unit: &Unit,
-    space: &Space,
-    effects: &Effects,
-    slices: Option<&'s HashMap<usize, Slice>>,
-    procedure: &Name,
-    args: &[Expr],
-) -> Vec<(usize, Option<&'s Slice>)> {
-    let Some(effect) = effects.get(procedure) else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for slot in effect.assigned.ones() {
-        let slice = slices.and_then(|s| s.get(&slot));
-        if slot > effect.args {
-            found.push((space.common(slot - effect.args - 1), slice));
-        } else if let Some(base) = args.get(slot).and_then(Expr::base) {
-            let whole = args
-                .get(slot)
-                .is_some_and(|a| matches!(a.kind, ExprKind::Var(_)));
-            let same = |s: &&Slice| whole && shape(unit, base).is_some_and(|own| own == s.shape);
-            found.push((space.loc(base), slice.filter(same)));
+/// A procedure that calls others, for what slices of them are to it.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'a> {
+    pub unit: &'a Unit,
+    pub space: &'a Space,
+    pub effects: &'a Effects,
+}
+
+impl Caller<'_> {
+    /// The locations that a call of a procedure assigns, each with its slice of the array there, if that is known.
+    pub fn assigned(
+        &self,
+        slices: Option<&HashMap<usize, Slice>>,
+        procedure: &Name,
+        args: &[Expr],
+    ) -> Vec<(usize, Option<Slice<SubscriptOfCaller>>)> {
+        let Some(effect) = self.effects.get(procedure) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for slot in effect.assigned.ones() {
+            let slice = slices.and_then(|s| s.get(&slot));
+            let loc = match slot.checked_sub(effect.args + 1) {
+                Some(k) => Some(self.space.common(k)),
+                None => args
+                    .get(slot)
+                    .and_then(Expr::base)
+                    .map(|s| self.space.loc(s)),
+            };
+            let of_caller = |s| self.slice(s, args.get(slot), args);
+            found.extend(loc.map(|loc| (loc, slice.and_then(of_caller))));
         }
+        found
     }
-    found
+
+    /// A slice of an argument, or of an array in COMMON, as one of the array that is passed, or part of which is.
+    pub fn slice(
+        &self,
+        slice: &Slice,
+        actual: Option<&Expr>,
+        args: &[Expr],
+    ) -> Option<Slice<SubscriptOfCaller>> {
+        let of = |s: &Subscript| match s {
+            Subscript::Any => None,
+            Subscript::Argument(i) => args.get(*i).cloned(),
+            Subscript::Number(n) => Some(Expr::int(*n, Span::NONE)),
+        };
+        let bounds = slice.shape.iter();
+        let bounds = bounds.map(|(low, high)| Some((*low, self.upper(*high, args)?)));
+        let shape: Shape = bounds.collect::<Option<_>>()?;
+        let ExprKind::Element(array, first) = (match actual {
+            Some(a) => &a.kind,
+            None => &ExprKind::Star,
+        }) else {
+            let same = match actual.map(|a| &a.kind) {
+                None => true,
+                Some(ExprKind::Var(v)) => self::shape(self.unit, *v)? == shape,
+                Some(_) => false,
+            };
+            let subscripts = slice.subscripts.iter().map(of).collect();
+            return same.then_some(Slice { subscripts, shape });
+        };
+        // The argument begins with the first element of a slice, and has no more elements.
+        let size = size_of(&shape)?;
+        let shape = self::shape(self.unit, *array).filter(|s| s.len() == first.len())?;
+        let constants = Constants::of(self.unit);
+        let mut subscripts: Vec<SubscriptOfCaller> = first.iter().cloned().map(Some).collect();
+        let mut elements = 1i64;
+        for ((subscript, at), (low, high)) in subscripts.iter_mut().zip(first).zip(&shape) {
+            if elements >= size {
+                break;
+            }
+            (constants.integer(at)? == *low).then_some(())?;
+            elements = elements.checked_mul(high.number()? - low + 1)?;
+            *subscript = None;
+        }
+        (elements >= size).then_some(Slice { subscripts, shape })
+    }
+
+    /// The upper bound of an array that is passed.
+    fn upper(&self, high: Upper, args: &[Expr]) -> Option<Upper> {
+        let Upper::Argument(i) = high else {
+            return Some(high);
+        };
+        let actual = args.get(i)?;
+        if let Some(n) = Constants::of(self.unit).integer(actual) {
+            return Some(Upper::Number(n));
+        }
+        let v = variable(actual)?;
+        unchanged_argument(self.unit, self.space, self.effects, v).map(Upper::Argument)
+    }
+}
+
+/// The number of elements of an array, if it is not of any size.
+fn size_of(shape: &Shape) -> Option<i64> {
+    let open = matches!(shape.last(), None | Some((1, Upper::Number(1))));
+    let mut bounds = shape.iter();
+    let size = bounds.try_fold(1i64, |n, (low, high)| {
+        n.checked_mul(high.number()?.checked_sub(*low)?.checked_add(1)?)
+    });
+    size.filter(|_| !open)
 }

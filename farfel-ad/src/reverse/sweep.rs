@@ -8,13 +8,12 @@ use super::AdjointEngine;
 use super::elements::Elements;
 use super::normal::has_calls;
 use super::save::{save, save_once};
-use super::slices::{self, Slice, Subscript};
 use super::sweep_data::{LoopNeeds, Replay, Sweeps, UnitFacts};
 use super::tape::Tapes;
 use super::tbr::Needs;
 use super::transpose::{is_derivative, transpose};
 use super::unit_builder::UnitBuilder;
-use crate::affine::{Affine, LoopRange};
+use crate::affine::LoopRange;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::access;
@@ -742,12 +741,13 @@ impl<'w> Sweeper<'w> {
             self.engine
                 .touched_in(&self.builder.unit, self.space, std::slice::from_ref(s));
         let errors = self.errors.len();
-        let (mut forward, restored, saved) = self.overwrite_slices(s, needs);
+        let (saved, locs) = self.overwrite_parts(s, needs);
         let mut others = touched.assigned.clone();
-        saved.into_iter().for_each(|l| others.set(l, false));
+        locs.into_iter().for_each(|l| others.set(l, false));
         let (mut push, mut backward) = self.overwrite_all(&others, needs, s.span);
+        let (mut forward, restore) = saved.sweeps(self, s.span);
         forward.append(&mut push);
-        backward.extend(restored);
+        backward.extend(restore);
         if let StmtKind::Call(callee, _) = &s.kind
             && self.errors.len() > errors
         {
@@ -759,93 +759,6 @@ impl<'w> Sweeper<'w> {
         self.changed(&touched.assigned, needs);
         forward.push(s.clone());
         Sweeps { forward, backward }
-    }
-
-    /// Saves the slices of arrays that a call overwrites, where it is one of many in loops over slices. Returns the
-    /// statements that save and restore them, and their locations. Other slices are needed as before.
-    fn overwrite_slices(&mut self, s: &Stmt, needs: &mut Needs) -> (Block, Block, Vec<usize>) {
-        let mut made = (Vec::new(), Vec::new(), Vec::new());
-        let StmtKind::Call(callee, args) = &s.kind else {
-            return made;
-        };
-        let engine = self.engine;
-        let callee = &self.builder.unit.symbols[*callee];
-        let slices = (callee.storage_class == StorageClass::Global)
-            .then(|| engine.slices.get(&callee.name))
-            .flatten();
-        if slices.is_none() || self.loop_vars.is_empty() {
-            return made;
-        }
-        let (unit, name) = (&self.builder.unit, &callee.name);
-        let assigned = slices::passed(unit, self.space, &engine.effects, slices, name, args);
-        let mut sections = Vec::new();
-        for (loc, slice) in &assigned {
-            let once = assigned.iter().filter(|(other, _)| other == loc).count() == 1;
-            let known = once && needs.has(*loc) && !self.space.tangled.contains(*loc);
-            if let Some(slice) = slice.filter(|_| known)
-                && let Some((array, section)) = self.section_of(*loc, slice, args)
-            {
-                sections.push((*loc, array, section));
-            }
-        }
-        for (loc, array, section) in sections {
-            let (builder, tapes) = (&mut self.builder, &mut self.tapes);
-            let array = Expr::var(array, s.span);
-            if let Ok((push, mut pop)) = save(builder, tapes, &array, Some(&section), s.span) {
-                made.0.extend(push);
-                pop.append(&mut made.1);
-                made.1 = pop;
-                made.2.push(loc);
-                // The reverse sweep selects the slice by the same values.
-                for (low, _) in &section {
-                    self.read(&low.to_expr(s.span), needs);
-                }
-            }
-        }
-        made
-    }
-
-    /// The array at a location, and the section of it that a slice is in a call; `None` if the section is not one of
-    /// several in enclosing loops, or cannot be restored.
-    fn section_of(
-        &self,
-        loc: usize,
-        slice: &Slice,
-        args: &[Expr],
-    ) -> Option<(SymId, Vec<(Affine, Affine)>)> {
-        let unit = &self.builder.unit;
-        let here = unit.symbols.iter().filter(|(id, s)| {
-            s.is_array() && !self.builder.derivatives.contains(id) && self.space.loc(*id) == loc
-        });
-        let here: Vec<SymId> = here.map(|(id, _)| id).collect();
-        let [array] = here[..] else { return None };
-        (slices::shape(unit, array)? == slice.shape).then_some(())?;
-        let mut repeats = false;
-        let mut section = Vec::new();
-        for (subscript, (low, extent)) in slice.subscripts.iter().zip(&slice.shape) {
-            section.push(match subscript {
-                Subscript::Any => (Affine::number(*low), Affine::number(low + extent - 1)),
-                Subscript::Number(n) => (Affine::number(*n), Affine::number(*n)),
-                Subscript::Argument(i) => {
-                    let at = match args.get(*i)?.kind {
-                        ExprKind::Int(n) => Affine::number(n),
-                        ExprKind::Var(v) => {
-                            let symbol = &unit.symbols[v];
-                            let number = !symbol.is_array() && symbol.ty == Some(Type::INTEGER);
-                            number.then_some(())?;
-                            let counts = self.loop_vars.contains(&v);
-                            let known = counts || !self.assigned.contains(self.space.loc(v));
-                            known.then_some(())?;
-                            repeats |= counts;
-                            Affine::var(v)
-                        }
-                        _ => return None,
-                    };
-                    (at.clone(), at)
-                }
-            });
-        }
-        repeats.then_some((array, section))
     }
 
     fn assign(&mut self, s: &Stmt, target: &Expr, value: &Expr, needs: &mut Needs) -> Sweeps {

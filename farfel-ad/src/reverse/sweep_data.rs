@@ -1,17 +1,20 @@
 //! Facts that the passes over the parts of a request share.
 
+use super::slices::Slice;
 use super::tape::TapeKind;
 use super::tbr::Needs;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::{Block, Expr, Stmt, SymId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the units of one request must know about a unit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct UnitFacts {
     /// The slots whose values after the forward sweep are needed.
     pub(super) exit: Set,
+    /// Slices of arrays among them to which this is restricted.
+    pub(super) exit_slices: BTreeMap<usize, Slice>,
     /// The slots whose values before the call are needed by some caller.
     pub(super) entry: Set,
     /// The tapes that the unit and its callees use.

@@ -12,7 +12,7 @@ use crate::legal::fixed_tapes::full_tape;
 use farfel_lang::Span;
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
-    Arg, BinOp, Block, Dim, Expr, Stmt, StmtId, StorageClass, SymId, Symbol, Type,
+    Arg, BinOp, Block, Dim, Expr, Stmt, StmtId, StorageClass, SymId, Symbol, Type, walk_block_mut,
 };
 use std::collections::BTreeMap;
 
@@ -150,6 +150,16 @@ impl Tapes {
     fn set_op(&mut self, builder: &mut UnitBuilder, s: &mut Stmt, op: TapeOp) {
         s.id = builder.unit.stmt_ids.fresh();
         self.ops.push((s.id, op));
+    }
+
+    /// Copies statements, with the operations among them.
+    pub fn copy(&mut self, builder: &mut UnitBuilder, block: &[Stmt]) -> Block {
+        let mut made = block.to_vec();
+        walk_block_mut(&mut made, &mut |s| match self.op(s) {
+            Some(op) => self.set_op(builder, s, op),
+            None => s.id = StmtId::NONE,
+        });
+        made
     }
 
     /// Returns a check whether there is room for `need` values in all.

@@ -12,7 +12,8 @@ use farfel_lang::ir::SymId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The maximum number of ranges of one array; with more of them, the whole array counts as needed.
+/// The maximum number of ranges of one array; with more of them, the whole array or the slice that
+/// contains them counts as needed.
 const MOST_RANGES: usize = 8;
 
 /// The elements that are needed of one array. States are cloned at each branch and joined after it, mostly as they were:
@@ -47,6 +48,21 @@ impl PartialEq for Needs {
 /// Whether sets have the same elements; they may have room for different numbers of them.
 fn same(a: &Set, b: &Set) -> bool {
     a.is_subset(b) && b.is_subset(a)
+}
+
+/// The slice that contains all of these elements, if they have a subscript in common.
+fn common_slice(list: &[Elements]) -> Option<Elements> {
+    let mut slice = list.first()?.clone();
+    for e in list {
+        let same = e.array == slice.array && e.ranges.len() == slice.ranges.len();
+        same.then_some(())?;
+        for (own, other) in slice.ranges.iter_mut().zip(&e.ranges) {
+            if own != other || own.low != own.high {
+                *own = Range::default();
+            }
+        }
+    }
+    (slice.ranges.iter().any(|r| r.low.is_some())).then_some(slice)
 }
 
 impl Needs {
@@ -86,8 +102,16 @@ impl Needs {
         list.retain(|e| !e.is_within(&elements));
         list.push(elements);
         if list.len() > MOST_RANGES {
-            self.add_whole(loc);
+            match common_slice(list) {
+                Some(slice) => *list = vec![slice],
+                None => self.add_whole(loc),
+            }
         }
+    }
+
+    /// The elements that are needed of a location, if that is not the whole.
+    pub fn elements(&self, loc: usize) -> Option<&[Elements]> {
+        self.some.get(&loc).map(|list| list.as_slice())
     }
 
     /// Whether any part of a location is needed.

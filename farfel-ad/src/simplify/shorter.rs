@@ -416,7 +416,7 @@ impl Pass<'_> {
             let shares = |b: &&Expr| may_share(self.unit, &self.storage, b, e);
             !between.iter().any(shares)
         };
-        if !all_places(value, &free) {
+        if !all_places(value, &free) || self.is_of_tape(value, &block[after..last]) {
             return None;
         }
         let mut before = lines(self.unit, target, value, indent);
@@ -440,6 +440,14 @@ impl Pass<'_> {
             stretch.add(block, i);
         }
         Some(temporary)
+    }
+
+    /// Whether a value contains the number of values on a tape, a component of it, which statements change that push or pop.
+    fn is_of_tape(&self, value: &Expr, stmts: &[Stmt]) -> bool {
+        let moves = |s: &Stmt| moved(self.unit, self.tape_subprograms, s).is_some();
+        let mut found = false;
+        value.for_each_symbol(&mut |x| found |= self.unit.symbols[x].name.contains('%'));
+        found && stmts.iter().any(moves)
     }
 
     /// Makes a condition read a number on a tape itself, if nothing else reads the variable that it is loaded to. Returns the

@@ -16,8 +16,8 @@ use crate::access::{self, Access, Call, callee_name};
 use arguments::passes_procedure;
 use farfel_ir::callgraph::callees_first;
 use farfel_ir::ir::{
-    ArgumentUsage, EntryPoint, ExprKind, Name, ProcedureDirective, SpecKind, Stmt, StorageClass,
-    SymId, Unit, walk_block,
+    ArgumentUsage, Class, EntryPoint, Expr, ExprKind, Name, ProcedureDirective, SpecKind, Stmt,
+    StorageClass, SymId, Type, Unit, walk_block,
 };
 use fixedbitset::FixedBitSet as Set;
 use std::borrow::Cow;
@@ -33,6 +33,9 @@ pub enum SideEffects {
     /// Side effects that may be repeated: the program ends, an internal file is read or written, or there is
     /// output, which then appears again.
     Repeatable,
+    /// Calls of subroutines without source that get whole numbers, logical values and texts, none of which is a
+    /// local variable that it could return a result in: they check or report something.
+    Report,
     /// Side effects that must not happen twice: other file I/O, allocation, PAUSE, and anything that
     /// procedures without source do.
     Once,
@@ -491,6 +494,7 @@ impl Effects {
                 effect.side_effects
             }
             _ if ends(unit, call.callee) => SideEffects::Repeatable,
+            Callee::Unknown if reports(unit, call) => SideEffects::Report,
             _ => SideEffects::Once,
         };
         touched.side_effects = touched.side_effects.max(side_effects);
@@ -561,6 +565,22 @@ fn each_callee<'p>(unit: &'p Unit, f: &mut dyn FnMut(&'p Name)) {
         }
     }
     unit.nested.iter().for_each(|n| each_callee(n, f));
+}
+
+/// Whether a call of a procedure without source is a [`SideEffects::Report`].
+fn reports(unit: &Unit, call: &Call) -> bool {
+    let callee = &unit.symbols[call.callee];
+    let is_input = |i: usize, a: &Expr| match call.passed_variable(i) {
+        Some(passed) => {
+            let symbol = &unit.symbols[passed.sym];
+            let number = matches!(symbol.ty, None | Some(Type::Real(_) | Type::Complex(_)));
+            !number && symbol.storage_class != StorageClass::Local
+        }
+        None => !passes_procedure(unit, a),
+    };
+    callee.class == Class::Subroutine
+        && callee.storage_class == StorageClass::Global
+        && (call.args.iter().enumerate()).all(|(i, a)| is_input(i, a))
 }
 
 /// Whether this is a vendor extension that ends the program, like STOP.

@@ -1,0 +1,375 @@
+//! What calls change of arrays: only a slice ([`super::slices`]), or nothing unless some flags are set ([`super::guards`]).
+
+use super::elements::{Elements, Range};
+use super::joint::SavedVariables;
+use super::recompute::when;
+use super::save::save;
+use super::slices::{self, Caller, Slice, Subscript, SubscriptOfCaller};
+use super::sweep::Sweeper;
+use super::tbr::Needs;
+use crate::affine::Affine;
+use farfel_lang::Span;
+use farfel_lang::ir::build::binary;
+use farfel_lang::ir::{
+    Arg, BinOp, Block, Expr, ExprKind, Name, Stmt, StmtKind, StorageClass, SymId, Type,
+};
+use farfel_lang::storage::constant::{self, Constants};
+use std::collections::HashMap;
+
+/// Smaller arrays are kept whatever the flags say: a test would cost more lines than it is worth.
+const LEAST_GUARDED: i64 = 512;
+
+/// The maximum number of flags that are tested.
+const MOST_FLAGS: usize = 2;
+
+/// What a call may change of an array.
+#[derive(Debug, Clone)]
+pub(super) struct ChangedPart {
+    array: SymId,
+    /// The smallest and the largest subscripts; `None` for the whole array.
+    section: Option<Vec<(Affine, Affine)>>,
+    /// The conditions without any of which nothing is changed.
+    flags: Vec<Expr>,
+}
+
+impl ChangedPart {
+    /// The condition without which nothing is changed.
+    pub fn test(&self) -> Option<Expr> {
+        let flags = self.flags.iter().cloned();
+        flags.reduce(|a, b| Expr::binary(BinOp::And, a, b))
+    }
+
+    /// The number of elements in most cases; half as many if a flag decides. `None` if it is not known.
+    pub fn elements(&self, sweeper: &Sweeper) -> Option<f64> {
+        let unit = &sweeper.builder.unit;
+        let extents = constant::extents(unit, &unit.symbols[self.array].dims)?;
+        let one = |i: usize, extent: i64| match &self.section {
+            Some(s) if s.get(i).is_some_and(|(low, high)| low == high) => 1.0,
+            _ => extent as f64,
+        };
+        let all: f64 = (extents.iter().enumerate())
+            .map(|(i, n)| one(i, *n))
+            .product();
+        Some(match self.flags.is_empty() {
+            true => all,
+            false => all / 2.0,
+        })
+    }
+}
+
+impl Sweeper<'_> {
+    /// The arrays of which a call of a procedure changes only a part, by location.
+    pub(super) fn changed_parts(
+        &self,
+        procedure: &Name,
+        args: &[Expr],
+        span: Span,
+    ) -> HashMap<usize, ChangedPart> {
+        let engine = self.engine;
+        let mut parts = HashMap::new();
+        let guards = engine
+            .guards
+            .passed(self.space, &engine.effects, procedure, args);
+        for (loc, flags) in guards {
+            let tests = flags
+                .iter()
+                .filter_map(|(k, value)| self.flag(*k, *value, span));
+            let flags: Vec<Expr> = tests.take(MOST_FLAGS).collect();
+            if let Some(array) = self.array_at(loc).filter(|a| self.is_worth_a_test(*a))
+                && !flags.is_empty()
+            {
+                let part = ChangedPart {
+                    array,
+                    section: None,
+                    flags,
+                };
+                parts.insert(loc, part);
+            }
+        }
+        let slices = engine.slices.get(procedure);
+        if slices.is_none() || self.loop_vars.is_empty() {
+            return parts;
+        }
+        let assigned = self.caller().assigned(slices, procedure, args);
+        for (loc, slice) in &assigned {
+            let once = assigned.iter().filter(|(other, _)| other == loc).count() == 1;
+            if let Some(slice) = slice.as_ref().filter(|_| once)
+                && let Some((array, section)) = self.section_of(*loc, slice)
+            {
+                let part = parts.entry(*loc).or_insert_with(|| ChangedPart {
+                    array,
+                    section: None,
+                    flags: Vec::new(),
+                });
+                part.section = Some(section);
+            }
+        }
+        parts
+    }
+
+    /// The elements that a call of a procedure may change, by location; others may be changed as a whole.
+    pub(super) fn changed_elements(
+        &self,
+        procedure: &Name,
+        args: &[Expr],
+    ) -> HashMap<usize, Elements> {
+        let engine = self.engine;
+        let slices = engine.slices.get(procedure);
+        if slices.is_none() {
+            return HashMap::new();
+        }
+        let assigned = self.caller().assigned(slices, procedure, args);
+        let mut found: HashMap<usize, Option<Elements>> = HashMap::new();
+        for (loc, slice) in assigned {
+            let elements = slice.and_then(|s| self.elements_of(loc, &s));
+            found
+                .entry(loc)
+                .and_modify(|e| *e = None)
+                .or_insert(elements);
+        }
+        found
+            .into_iter()
+            .filter_map(|(loc, e)| Some((loc, e?)))
+            .collect()
+    }
+
+    /// The elements of an array in a slice.
+    fn elements_of(&self, loc: usize, slice: &Slice<SubscriptOfCaller>) -> Option<Elements> {
+        let unit = &self.builder.unit;
+        let array = self.array_at(loc)?;
+        (slices::shape(unit, array)? == slice.shape).then_some(())?;
+        let subscripts = slice.subscripts.iter().zip(&slice.shape);
+        let ranges = subscripts.map(|(s, (low, high))| match s {
+            None => Range {
+                low: Some(Affine::number(*low)),
+                high: high.number().map(Affine::number),
+            },
+            Some(s) => {
+                let at = Affine::of(unit, s);
+                Range {
+                    low: at.clone(),
+                    high: at,
+                }
+            }
+        });
+        let ranges = ranges.collect();
+        Some(Elements { array, ranges })
+    }
+
+    /// The elements of an array that the reverse sweep of a part reads after a call, with the values that they have then;
+    /// `None` for all of them.
+    pub(super) fn read_after(
+        &self,
+        slice: &Slice,
+        slot: usize,
+        loc: usize,
+        args: &[Expr],
+    ) -> Option<Elements> {
+        let slice = self.caller().slice(slice, args.get(slot), args)?;
+        self.elements_of(loc, &slice)
+    }
+
+    /// The slice to which everything is restricted that the reverse sweep reads of an array that it shares with callers.
+    pub(super) fn exit_slice(&self, loc: usize, needs: &Needs) -> Option<Slice> {
+        let unit = &self.builder.unit;
+        let array = self.array_at(loc)?;
+        let shape = slices::shape(unit, array)?;
+        let mut slice: Option<Slice> = None;
+        for e in needs.elements(loc)? {
+            (e.array == array && e.ranges.len() == shape.len()).then_some(())?;
+            let subscripts = e.ranges.iter().map(|r| self.subscript_of(r)).collect();
+            let shape = shape.clone();
+            let one = Slice { subscripts, shape };
+            slice = match slice {
+                Some(s) => Some(s.joined(&one)?),
+                None => Some(one),
+            };
+        }
+        slice
+    }
+
+    /// What a range is to the callers of the unit.
+    fn subscript_of(&self, range: &Range) -> Subscript {
+        let Some(at) = range.low.as_ref().filter(|_| range.low == range.high) else {
+            return Subscript::Any;
+        };
+        if let Some(n) = at.value() {
+            return Subscript::Number(n);
+        }
+        let unit = &self.builder.unit;
+        let is_it = |a: &Arg| {
+            let s = a.sym()?;
+            let symbol = &unit.symbols[s];
+            let fixed = symbol.ty == Some(Type::INTEGER)
+                && !symbol.is_array()
+                && !self.assigned.contains(self.space.loc(s))
+                && !self.space.tangled.contains(self.space.loc(s));
+            (fixed && *at == Affine::var(s)).then_some(())
+        };
+        let position = unit.args.iter().position(|a| is_it(a).is_some());
+        position.map_or(Subscript::Any, Subscript::Argument)
+    }
+
+    /// Saves the parts of arrays that a call overwrites, where only a part of an array is changed. Returns their locations as
+    /// well. The rest of the arrays is needed as before.
+    pub(super) fn overwrite_parts(
+        &mut self,
+        s: &Stmt,
+        needs: &mut Needs,
+    ) -> (SavedVariables, Vec<usize>) {
+        let mut saved = SavedVariables::default();
+        let mut locs = Vec::new();
+        let StmtKind::Call(callee, args) = &s.kind else {
+            return (saved, locs);
+        };
+        let callee = &self.builder.unit.symbols[*callee];
+        if callee.storage_class != StorageClass::Global {
+            return (saved, locs);
+        }
+        let name = callee.name.clone();
+        // What is needed of some arrays is not changed.
+        for (loc, elements) in self.changed_elements(&name, args) {
+            if !needs.has_some(loc, Some(&elements), &self.enclosing_loops) {
+                locs.push(loc);
+            }
+        }
+        let mut parts: Vec<(usize, ChangedPart)> = (self.changed_parts(&name, args, s.span))
+            .into_iter()
+            .filter(|(loc, _)| needs.has(*loc) && !locs.contains(loc))
+            .collect();
+        parts.sort_by_key(|(loc, _)| *loc);
+        for (loc, part) in parts {
+            if let Some(made) = self.save_part(&part, needs, s.span) {
+                saved.add(part.test(), made);
+                locs.push(loc);
+                self.read_to_select(&part, needs, s.span);
+            }
+        }
+        (saved, locs)
+    }
+
+    /// Returns the statements that save and restore a part that a call changes, or as much of it as is needed.
+    pub(super) fn save_part(
+        &mut self,
+        part: &ChangedPart,
+        needs: &Needs,
+        span: Span,
+    ) -> Option<(Block, Block)> {
+        let array = Expr::var(part.array, span);
+        let (push, pop) = match &part.section {
+            None => self.save(&array, needs, span),
+            Some(section) => {
+                let (builder, tapes) = (&mut self.builder, &mut self.tapes);
+                save(builder, tapes, &array, Some(section), span).ok()?
+            }
+        };
+        Some((push, pop))
+    }
+
+    /// Returns statements that save variables if a condition holds, and those that restore them then. Whether it held is
+    /// recorded: procedures without source may change flags in COMMON.
+    pub(super) fn guarded(
+        &mut self,
+        test: Expr,
+        mut push: Block,
+        pop: Block,
+        span: Span,
+    ) -> (Block, Block) {
+        let number = self.branch();
+        let set = |n: i64| Stmt::assign(Expr::var(number, span), Expr::int(n, span), span);
+        push.push(set(1));
+        let mut forward = vec![set(0)];
+        forward.extend(when(test, push, Vec::new(), span));
+        let (record, mut backward) = self.save_number(number, number, span);
+        forward.extend(record);
+        let held = binary(BinOp::Eq, Expr::var(number, span), Expr::int(1, span));
+        backward.extend(when(held, pop, Vec::new(), span));
+        (forward, backward)
+    }
+
+    /// The reverse sweep selects the part by the same values.
+    pub(super) fn read_to_select(&self, part: &ChangedPart, needs: &mut Needs, span: Span) {
+        for (low, _) in part.section.iter().flatten() {
+            self.read(&low.to_expr(span), needs);
+        }
+    }
+
+    fn caller(&self) -> Caller<'_> {
+        Caller {
+            unit: &self.builder.unit,
+            space: self.space,
+            effects: &self.engine.effects,
+        }
+    }
+
+    /// The test of a COMMON variable, if the unit declares it.
+    fn flag(&self, k: usize, value: bool, span: Span) -> Option<Expr> {
+        let loc = self.space.common(k);
+        let mut here = (self.builder.unit.symbols.iter())
+            .filter(|(id, s)| s.is_variable() && self.space.loc(*id) == loc);
+        let (Some((flag, symbol)), None) = (here.next(), here.next()) else {
+            return None;
+        };
+        let plain = matches!(symbol.ty, Some(Type::Logical(_))) && !symbol.is_array();
+        let test = Expr::var(flag, span);
+        plain.then(|| match value {
+            true => test,
+            false => Expr::not(test, span),
+        })
+    }
+
+    /// The only variable at a location, if it is an array.
+    fn array_at(&self, loc: usize) -> Option<SymId> {
+        let here = self.builder.unit.symbols.iter().filter(|(id, s)| {
+            s.is_variable() && !self.builder.derivatives.contains(id) && self.space.loc(*id) == loc
+        });
+        let here: Vec<SymId> = here.map(|(id, _)| id).collect();
+        let [array] = here[..] else { return None };
+        let plain = !self.space.tangled.contains(loc);
+        Some(array).filter(|a| plain && self.builder.unit.symbols[*a].is_array())
+    }
+
+    fn is_worth_a_test(&self, array: SymId) -> bool {
+        let unit = &self.builder.unit;
+        let Some(extents) = constant::extents(unit, &unit.symbols[array].dims) else {
+            return true;
+        };
+        extents.iter().fold(1, |n: i64, e| n.saturating_mul(*e)) >= LEAST_GUARDED
+    }
+
+    /// The array at a location, and the section of it that a slice is; `None` if the section is not one of several in
+    /// enclosing loops, or cannot be restored.
+    fn section_of(
+        &self,
+        loc: usize,
+        slice: &Slice<SubscriptOfCaller>,
+    ) -> Option<(SymId, Vec<(Affine, Affine)>)> {
+        let unit = &self.builder.unit;
+        let array = self.array_at(loc)?;
+        (slices::shape(unit, array)? == slice.shape).then_some(())?;
+        let mut repeats = false;
+        let mut section = Vec::new();
+        for (subscript, (low, high)) in slice.subscripts.iter().zip(&slice.shape) {
+            let Some(subscript) = subscript else {
+                section.push((Affine::number(*low), Affine::number(high.number()?)));
+                continue;
+            };
+            let at = match (Constants::of(unit).integer(subscript), &subscript.kind) {
+                (Some(n), _) => Affine::number(n),
+                (None, ExprKind::Var(v)) => {
+                    let symbol = &unit.symbols[*v];
+                    let number = !symbol.is_array() && symbol.ty == Some(Type::INTEGER);
+                    number.then_some(())?;
+                    let counts = self.loop_vars.contains(v);
+                    let known = counts || !self.assigned.contains(self.space.loc(*v));
+                    known.then_some(())?;
+                    repeats |= counts;
+                    Affine::var(*v)
+                }
+                _ => return None,
+            };
+            section.push((at.clone(), at));
+        }
+        repeats.then_some((array, section))
+    }
+}
