@@ -304,12 +304,10 @@ impl Sweeper<'_> {
 
     /// The test of a COMMON variable, if the unit declares it.
     fn flag(&self, k: usize, value: bool, span: Span) -> Option<Expr> {
-        let loc = self.space.common(k);
-        let mut here = (self.builder.unit.symbols.iter())
-            .filter(|(id, s)| s.is_variable() && self.space.loc(*id) == loc);
-        let (Some((flag, symbol)), None) = (here.next(), here.next()) else {
+        let [flag] = self.variables.get(&self.space.common(k))?.as_slice() else {
             return None;
         };
+        let (flag, symbol) = (*flag, &self.builder.unit.symbols[*flag]);
         let plain = matches!(symbol.ty, Some(Type::Logical(_))) && !symbol.is_array();
         let test = Expr::var(flag, span);
         plain.then(|| match value {
@@ -320,11 +318,9 @@ impl Sweeper<'_> {
 
     /// The only variable at a location, if it is an array.
     fn array_at(&self, loc: usize) -> Option<SymId> {
-        let here = self.builder.unit.symbols.iter().filter(|(id, s)| {
-            s.is_variable() && !self.builder.derivatives.contains(id) && self.space.loc(*id) == loc
-        });
-        let here: Vec<SymId> = here.map(|(id, _)| id).collect();
-        let [array] = here[..] else { return None };
+        let [array] = *self.variables.get(&loc)?.as_slice() else {
+            return None;
+        };
         let plain = !self.space.tangled.contains(loc);
         Some(array).filter(|a| plain && self.builder.unit.symbols[*a].is_array())
     }

@@ -38,6 +38,8 @@ pub(super) struct Sweeper<'w> {
     pub space: &'w Space,
     /// The scalar variables of the unit, by location.
     scalars: HashMap<usize, Vec<SymId>>,
+    /// The variables of the unit that are no derivatives, by location.
+    pub variables: HashMap<usize, Vec<SymId>>,
     pub tapes: Tapes,
     pub errors: Vec<Diagnostic>,
     /// The COMMON variables, by number, that must be named but are not declared.
@@ -109,15 +111,21 @@ impl<'w> Sweeper<'w> {
     pub fn new(engine: &'w AdjointEngine, facts: &'w [UnitFacts], part: usize) -> Self {
         let p = &engine.parts[part];
         let mut scalars: HashMap<usize, Vec<SymId>> = HashMap::new();
-        for (id, s) in p.builder.unit.symbols.iter() {
-            if s.is_variable() && !s.is_array() {
-                scalars.entry(p.space.loc(id)).or_default().push(id);
+        let mut variables: HashMap<usize, Vec<SymId>> = HashMap::new();
+        for (id, s) in (p.builder.unit.symbols.iter()).filter(|(_, s)| s.is_variable()) {
+            let loc = p.space.loc(id);
+            if !s.is_array() {
+                scalars.entry(loc).or_default().push(id);
+            }
+            if !p.builder.derivatives.contains(&id) {
+                variables.entry(loc).or_default().push(id);
             }
         }
         Sweeper {
             engine,
             part,
             scalars,
+            variables,
             facts,
             needed_on_entry: Vec::new(),
             builder: p.builder.for_sweeps(),
