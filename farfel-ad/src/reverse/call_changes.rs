@@ -256,18 +256,18 @@ impl Sweeper<'_> {
         span: Span,
     ) -> Option<(Block, Block)> {
         let array = Expr::var(part.array, span);
-        let (push, pop) = match &part.section {
-            None => self.save(&array, needs, span),
+        match &part.section {
+            None => Some(self.save(&array, needs, span)),
             Some(section) => {
                 let (builder, tapes) = (&mut self.builder, &mut self.tapes);
-                save(builder, tapes, &array, Some(section), span).ok()?
+                save(builder, tapes, &array, Some(section), span).ok()
             }
-        };
-        Some((push, pop))
+        }
     }
 
     /// Returns statements that save variables if a condition holds, and those that restore them then. Whether it held is
-    /// recorded: procedures without source may change flags in COMMON.
+    /// recorded: procedures without source may change flags in COMMON. If one sets a flag between both executions of a call
+    /// that is executed again, the second one may change an array that was not saved.
     pub(super) fn guarded(
         &mut self,
         test: Expr,

@@ -36,7 +36,7 @@ pub enum SideEffects {
     /// Calls of subroutines without source that get whole numbers, logical values and texts, none of which is a
     /// local variable that it could return a result in: they check or report something.
     Report,
-    /// Side effects that must not happen twice: other file I/O, allocation, PAUSE, and anything that
+    /// Side effects that must not happen twice: other file I/O, allocation, PAUSE, and anything else that
     /// procedures without source do.
     Once,
 }
