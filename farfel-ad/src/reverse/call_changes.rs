@@ -57,12 +57,24 @@ impl ChangedPart {
     }
 }
 
+/// The locations that a call assigns, each with its slice of the array there, if that is known.
+type AssignedSlices = Vec<(usize, Option<Slice<SubscriptOfCaller>>)>;
+
 impl Sweeper<'_> {
+    /// The slices that a call of a procedure assigns; none if nothing is known of its slices.
+    pub(super) fn assigned_slices(&self, procedure: &Name, args: &[Expr]) -> AssignedSlices {
+        match self.engine.slices.get(procedure) {
+            Some(slices) => self.caller().assigned(Some(slices), procedure, args),
+            None => Vec::new(),
+        }
+    }
+
     /// The arrays of which a call of a procedure changes only a part, by location.
     pub(super) fn changed_parts(
         &self,
         procedure: &Name,
         args: &[Expr],
+        assigned: &AssignedSlices,
         span: Span,
     ) -> HashMap<usize, ChangedPart> {
         let engine = self.engine;
@@ -86,12 +98,10 @@ impl Sweeper<'_> {
                 parts.insert(loc, part);
             }
         }
-        let slices = engine.slices.get(procedure);
-        if slices.is_none() || self.loop_vars.is_empty() {
+        if self.loop_vars.is_empty() {
             return parts;
         }
-        let assigned = self.caller().assigned(slices, procedure, args);
-        for (loc, slice) in &assigned {
+        for (loc, slice) in assigned {
             let once = assigned.iter().filter(|(other, _)| other == loc).count() == 1;
             if let Some(slice) = slice.as_ref().filter(|_| once)
                 && let Some((array, section)) = self.section_of(*loc, slice)
@@ -107,23 +117,13 @@ impl Sweeper<'_> {
         parts
     }
 
-    /// The elements that a call of a procedure may change, by location; others may be changed as a whole.
-    pub(super) fn changed_elements(
-        &self,
-        procedure: &Name,
-        args: &[Expr],
-    ) -> HashMap<usize, Elements> {
-        let engine = self.engine;
-        let slices = engine.slices.get(procedure);
-        if slices.is_none() {
-            return HashMap::new();
-        }
-        let assigned = self.caller().assigned(slices, procedure, args);
+    /// The elements that a call may change, by location; others may be changed as a whole.
+    pub(super) fn changed_elements(&self, assigned: &AssignedSlices) -> HashMap<usize, Elements> {
         let mut found: HashMap<usize, Option<Elements>> = HashMap::new();
         for (loc, slice) in assigned {
-            let elements = slice.and_then(|s| self.elements_of(loc, &s));
+            let elements = (slice.as_ref()).and_then(|s| self.elements_of(*loc, s));
             found
-                .entry(loc)
+                .entry(*loc)
                 .and_modify(|e| *e = None)
                 .or_insert(elements);
         }
@@ -228,15 +228,17 @@ impl Sweeper<'_> {
         }
         let name = callee.name.clone();
         // What is needed of some arrays is not changed.
-        for (loc, elements) in self.changed_elements(&name, args) {
+        let assigned = self.assigned_slices(&name, args);
+        for (loc, elements) in self.changed_elements(&assigned) {
             if !needs.has_some(loc, Some(&elements), &self.enclosing_loops) {
                 locs.push(loc);
             }
         }
-        let mut parts: Vec<(usize, ChangedPart)> = (self.changed_parts(&name, args, s.span))
-            .into_iter()
-            .filter(|(loc, _)| needs.has(*loc) && !locs.contains(loc))
-            .collect();
+        let mut parts: Vec<(usize, ChangedPart)> = (self
+            .changed_parts(&name, args, &assigned, s.span))
+        .into_iter()
+        .filter(|(loc, _)| needs.has(*loc) && !locs.contains(loc))
+        .collect();
         parts.sort_by_key(|(loc, _)| *loc);
         for (loc, part) in parts {
             if let Some(made) = self.save_part(&part, needs, s.span) {

@@ -52,7 +52,8 @@ impl Sweeper<'_> {
             callee.derivative_args.get(slot).copied().unwrap_or(false)
                 || slot > n && self.engine.derivative_commons.contains(slot - n - 1)
         };
-        let changed = self.changed_elements(&callee.of, &self.procedure_args(part, args));
+        let slices = self.assigned_slices(&callee.of, &self.procedure_args(part, args));
+        let changed = self.changed_elements(&slices);
         let mut needed_on_entry = Vec::new();
         let mut assigned = Set::with_capacity(self.space.len + self.builder.unit.symbols.len());
         for slot in effect.assigned.ones().filter(|s| !is_derivative_slot(*s)) {

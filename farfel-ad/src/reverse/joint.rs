@@ -132,8 +132,9 @@ impl Sweeper<'_> {
         );
         let mut tapes_of_both: BTreeSet<TapeKind> = BTreeSet::new();
         let procedure_args = self.procedure_args(part, args);
-        let parts = self.changed_parts(&callee.of, &procedure_args, span);
-        let elements = self.changed_elements(&callee.of, &procedure_args);
+        let slices = self.assigned_slices(&callee.of, &procedure_args);
+        let parts = self.changed_parts(&callee.of, &procedure_args, &slices, span);
+        let elements = self.changed_elements(&slices);
         let mut assigned = Set::with_capacity(self.space.len + self.builder.unit.symbols.len());
         let mut done: Vec<&Expr> = Vec::new();
         // Arrays of which only a part is saved, but that may be read outside of it.

@@ -190,8 +190,9 @@ impl AdjointEngine {
         known: &SweepResults,
     ) -> Option<f64> {
         let CallSite { s, args, .. } = site;
-        let changed = &sweeper.procedure_args(part, args);
-        let changed = sweeper.changed_parts(&self.parts[part].of, changed, s.span);
+        let (of, procedure_args) = (&self.parts[part].of, sweeper.procedure_args(part, args));
+        let slices = sweeper.assigned_slices(of, &procedure_args);
+        let changed = sweeper.changed_parts(of, &procedure_args, &slices, s.span);
         let defined = sweeper.defined_before(s.id);
         let accessed = sweeper.accessed_variables(part, args, &Needs::default(), s.span);
         let facts = &known.facts[part];
