@@ -20,7 +20,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 /// The most lines beside Tapenade's: in the median, in the sum, and in the sum without the subprograms that push, pop and
 /// enlarge tapes, which Tapenade has in its library.
-const MOST: [f64; 3] = [1.0, 1.04, 1.0];
+const MOST: [f64; 3] = [0.98, 1.0, 0.98];
 
 /// The seconds that a tool has for one routine. Tapenade does not end with some.
 const LONGEST: &str = "100";

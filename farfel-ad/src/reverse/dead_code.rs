@@ -8,11 +8,11 @@
 
 use super::effects::{Effects, SideEffects, StatementEffects};
 use super::element_reads::ElementReads;
-use super::empty_arms::{as_if, without_empty_arms, without_empty_cases};
 use super::generated::GeneratedUnit;
 use super::{AdjointEngine, Part};
 use crate::flow::FlowGraph;
 use crate::locations::{Commons, Set, Space};
+use crate::simplify::empty_arms::{as_if, without_empty_arms, without_empty_cases};
 use farfel_lang::dataflow::Intents;
 use farfel_lang::ir::{
     Block, Class, DoControl, Expr, ExprKind, Name, Origin, Program, Stmt, StmtId, StmtKind,

@@ -307,14 +307,13 @@ pub(super) fn backwards(
         _ => {
             // from + (trips - 1)*step, which lies before `from` if there are no iterations.
             let step = step.cloned().unwrap_or_else(|| Expr::int(1, span));
-            let paren = |e: Expr| Expr::parens(e, span);
-            let length = binary(BinOp::Sub, to.clone(), paren(from.clone()));
-            let length = paren(binary(BinOp::Add, length, paren(step.clone())));
-            let trips = binary(BinOp::Div, length, paren(step.clone()));
-            let before = paren(binary(BinOp::Sub, trips, Expr::int(1, span)));
-            let way = binary(BinOp::Mul, before, paren(step.clone()));
+            let length = binary(BinOp::Sub, to.clone(), from.clone());
+            let length = binary(BinOp::Add, length, step.clone());
+            let trips = binary(BinOp::Div, length, step.clone());
+            let before = binary(BinOp::Sub, trips, Expr::int(1, span));
+            let way = binary(BinOp::Mul, before, step.clone());
             let last = binary(BinOp::Add, from.clone(), way);
-            (last, farfel_lang::ir::build::negative(paren(step)))
+            (last, farfel_lang::ir::build::negative(step))
         }
     };
     let down = match down.kind {

@@ -55,7 +55,6 @@ pub(crate) mod disk;
 mod effects;
 mod element_reads;
 mod elements;
-mod empty_arms;
 mod facts;
 mod fixed_point;
 mod gather;

@@ -207,24 +207,23 @@ impl AdjointEngine {
         let moves = tape_calls::moves(&growers, &calls);
         for m in &mut out {
             without_unused(&mut m.unit, &|_| true);
-            join_declarations(&mut m.unit);
             if threads {
                 parallel::own_tape_sizes(&mut m.unit);
             }
             // Remarks between the subprograms of a file do not apply to their sweeps.
             m.unit.remarks = Default::default();
             // Nothing may come between ATOMIC and its statement.
-            if parallel::has_atomics(&m.unit) {
-                continue;
+            if !parallel::has_atomics(&m.unit) {
+                let mut derivative = Derivative {
+                    unit: &mut m.unit,
+                    tangents: &m.derivatives,
+                    primal: &HashMap::new(),
+                    parts: HashSet::new(),
+                    tape_subprograms: &moves,
+                };
+                simplify_derivative(&mut derivative)?;
             }
-            let mut derivative = Derivative {
-                unit: &mut m.unit,
-                tangents: &m.derivatives,
-                primal: &HashMap::new(),
-                parts: HashSet::new(),
-                tape_subprograms: &moves,
-            };
-            simplify_derivative(&mut derivative)?;
+            join_declarations(&mut m.unit);
         }
         let subprograms = tape_subprograms.into_iter();
         out.extend(subprograms.map(|unit| self.not_derived(unit)));

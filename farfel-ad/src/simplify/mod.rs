@@ -10,11 +10,17 @@
 //! | [`loops`] | inner loops get forms that compilers turn into fast code |
 //! | `increments` | what is added to one derivative by several statements is added by one |
 //! | `copies` | temporaries become the variables that they are copied to |
-//! | `shorter` | temporaries that are read once, and IFs with one statement |
+//! | `defaults` | the most frequent value of a variable is assigned before the branches that would assign it |
+//! | `nesting` | branches in branches are joined |
+//! | `empty_arms` | arms without statements are removed |
+//! | `shorter` | the two above, temporaries that are read once, and IFs with one statement |
 
 pub(crate) mod copies;
+pub(crate) mod defaults;
+pub(crate) mod empty_arms;
 pub(crate) mod increments;
 pub mod loops;
+pub(crate) mod nesting;
 pub(crate) mod one_direction;
 pub mod preaccumulate;
 pub(crate) mod reciprocals;

@@ -3,20 +3,21 @@
 //! * A value of a generated temporary that is read once, by a later assignment of the same stretch, is put there
 //!   where that saves a line; a value of few operations also if it is read twice.
 //! * A number on a tape that only a condition reads is read there.
-//! * If all branches of an IF assign a generated variable, and one of them only assigns a constant to it, this
-//!   happens before the IF instead.
+//! * The most frequent value of a generated variable is assigned before the branches instead (`defaults`).
 //! * A loop that only saves or restores an array becomes an assignment of sections.
+//! * Branches in branches are joined (`nesting`).
 //! * `IF (…) THEN` with one assignment, call or jump becomes a single statement if that has fewer lines.
 
+use super::defaults::assign_before_branches;
 use super::increments::{INDENT, all_places, assignment, lines, lines_of, may_share};
 use super::loops::drop_directives;
+use super::nesting::join_branches;
 use super::preaccumulate::{for_each_read, named_in_specs, scalar_target, stretch_len};
 use crate::affine::{Affine, counted_by_one};
-use crate::legal::structure::negation;
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Attribute, BinOp, Block, BlockDelimiter, Class, Do, DoControl, Expr, ExprKind, Name, Origin,
-    Stmt, StmtKind, StorageClass, SymId, Type, Unit, for_each_symbol,
+    Attribute, BinOp, Block, Class, Do, DoControl, Expr, ExprKind, Name, Origin, Stmt, StmtKind,
+    StorageClass, SymId, Type, Unit, for_each_symbol,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::UnitStorage;
@@ -44,10 +45,10 @@ pub(crate) fn shorten(unit: &mut Unit, tape_subprograms: &TapeSubprograms) {
     let mut body = std::mem::take(&mut unit.body);
     let mut specified = HashSet::new();
     named_in_specs(unit, &mut specified);
-    let generated = |s: SymId| {
-        let own = unit.symbols[s].origin == Origin::Generated;
-        own && is_local_scalar(unit, s, &specified)
-    };
+    let local = |s: SymId| is_local_scalar(unit, s, &specified);
+    let generated = |s: SymId| unit.symbols[s].origin == Origin::Generated && local(s);
+    let any = |s: SymId| unit.symbols[s].origin != Origin::Written && local(s);
+    assign_before_branches(unit, tape_subprograms, &any, &mut body);
     let pass = Pass {
         unit,
         storage: UnitStorage::of(unit),
@@ -334,7 +335,7 @@ impl Pass<'_> {
                 }
             }
             self.by_section(&mut block[at], done.last());
-            done.extend(self.take_constant_arm(&mut block[at]));
+            join_branches(self.unit, &mut block[at], indent);
             self.single(&mut block[at], indent);
             let nothing = Stmt::continues(Span::NONE);
             done.push(std::mem::replace(&mut block[at], nothing));
@@ -559,66 +560,6 @@ impl Pass<'_> {
         }
     }
 
-    /// If all branches of an IF assign a generated variable, and one of them only assigns a constant to it: removes
-    /// that branch, and returns its statement.
-    fn take_constant_arm(&self, s: &mut Stmt) -> Option<Stmt> {
-        let labelled = |d: &BlockDelimiter| d.label.is_some();
-        let StmtKind::If(b) = &mut s.kind else {
-            return None;
-        };
-        let plain = s.label.is_none()
-            && b.name.is_none()
-            && b.end_label.is_none()
-            && !b.marks.iter().any(labelled);
-        let leaves = |s: &Stmt| {
-            let mut found = false;
-            s.walk(&mut |s| found |= jumps(s));
-            found
-        };
-        if b.blocks().into_iter().flatten().any(leaves) {
-            return None;
-        }
-        let otherwise = b.otherwise.as_ref().filter(|_| plain)?;
-        let last = match (self.constant_alone(otherwise), b.arms.as_slice()) {
-            (Some(variable), _) => Some(variable),
-            (None, [_]) => None,
-            _ => return None,
-        };
-        let variable = last.or_else(|| self.constant_alone(&b.arms.first()?.1))?;
-        // It is assigned before it is read.
-        let assigns = |block: &Block| assigned_first(block, variable) == Some(true);
-        if b.arms.iter().any(|(c, _)| names(c, variable)) || !b.blocks().into_iter().all(assigns) {
-            return None;
-        }
-        if last.is_some() {
-            b.marks.truncate(b.arms.len() - 1);
-            return b.otherwise.take()?.pop();
-        }
-        let (condition, first) = b.arms.first_mut()?;
-        b.marks.clear();
-        *condition = negation(self.unit, condition.clone());
-        std::mem::replace(first, b.otherwise.take()?).pop()
-    }
-
-    /// The generated variable to which a block only assigns a constant.
-    fn constant_alone(&self, block: &[Stmt]) -> Option<SymId> {
-        match block {
-            [s] => self.constant(s),
-            _ => None,
-        }
-    }
-
-    /// The generated variable to which a statement assigns a constant.
-    fn constant(&self, s: &Stmt) -> Option<SymId> {
-        let (target, value) = assignment(s).filter(|_| s.label.is_none())?;
-        match (&target.kind, &value.kind) {
-            (ExprKind::Var(v), ExprKind::Int(_) | ExprKind::Logical(_)) if (self.generated)(*v) => {
-                Some(*v)
-            }
-            _ => None,
-        }
-    }
-
     /// Makes a loop that copies an array to a tape or back an assignment of sections.
     fn by_section(&self, s: &mut Stmt, before: Option<&Stmt>) {
         let StmtKind::Do(d) = &s.kind else {
@@ -737,7 +678,7 @@ impl Pass<'_> {
 }
 
 /// Whether a statement may continue elsewhere than with the next one.
-fn jumps(s: &Stmt) -> bool {
+pub(super) fn jumps(s: &Stmt) -> bool {
     matches!(
         s.kind,
         StmtKind::Goto(_)
@@ -796,34 +737,4 @@ fn is_separate(unit: &Unit, f: SymId) -> bool {
     let symbol = &unit.symbols[f];
     let together = ["SIN", "COS", "DSIN", "DCOS", "CSIN", "CCOS", "ZSIN", "ZCOS"];
     matches!(symbol.class, Class::Intrinsic(_)) && !together.contains(&symbol.name.as_str())
-}
-
-/// Whether a block assigns a variable on all paths; `None` if it may read it before.
-fn assigned_first(block: &[Stmt], variable: SymId) -> Option<bool> {
-    for s in block {
-        let mut named = false;
-        for_each_symbol(std::slice::from_ref(s), &mut |x| named |= x == variable);
-        if !named {
-            continue;
-        }
-        match &s.kind {
-            StmtKind::Assign(target, value)
-                if matches!(target.kind, ExprKind::Var(v) if v == variable)
-                    && !names(value, variable) =>
-            {
-                return Some(true);
-            }
-            StmtKind::If(b) if !b.arms.iter().any(|(c, _)| names(c, variable)) => {
-                let mut always = b.otherwise.is_some();
-                for block in b.blocks() {
-                    always &= assigned_first(block, variable)?;
-                }
-                if always {
-                    return Some(true);
-                }
-            }
-            _ => return None,
-        }
-    }
-    Some(false)
 }

@@ -75,9 +75,11 @@ pub(super) fn generate(
     let mut unit = source.clone();
     unit.name = wanted.name.clone();
     unit.origin = Origin::Derivative;
-    // All symbols of the source count as written here, whatever generated them.
+    // Symbols of the source count as written here, whatever generated them, except for what takes the place of jumps.
     for s in unit.symbols.ids() {
-        unit.symbols[s].origin = Origin::Written;
+        if unit.symbols[s].origin != Origin::Jump {
+            unit.symbols[s].origin = Origin::Written;
+        }
     }
     unit.comments = vec![title(engine, source, wanted)];
     unit.body = Vec::new();

@@ -21,7 +21,7 @@ use farfel_lang::storage::constant;
 fn made_by_differentiation(like: Origin) -> Origin {
     match like {
         Origin::Written | Origin::Derivative => Origin::Derivative,
-        Origin::Generated => Origin::Generated,
+        Origin::Generated | Origin::Jump => Origin::Generated,
     }
 }
 

@@ -62,6 +62,8 @@ pub enum Origin {
     Written,
     /// A pass: for a temporary, a loop variable, or a part of the program that became a subprogram.
     Generated,
+    /// A pass: for a variable that takes the place of jumps. Not every path assigns it, but those on which it is read.
+    Jump,
     /// Differentiation: for a tangent or an adjoint, or a subprogram that computes them.
     Derivative,
 }

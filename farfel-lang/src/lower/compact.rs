@@ -60,25 +60,33 @@ pub fn without_unused(unit: &mut Unit, may_go: &dyn Fn(&Name) -> bool) {
 /// The maximum number of names in one statement, as compilers limit its number of lines.
 const MOST_NAMES: usize = 48;
 
-/// Joins declarations of the same type into one statement: those that follow each other, and those of generated
-/// variables that need no declaration before theirs.
+/// Joins declarations of the same type into one statement: those that follow each other, and those that need nothing that
+/// is declared between them.
 pub fn join_declarations(unit: &mut Unit) {
     let mut specs: Vec<Spec> = Vec::with_capacity(unit.specs.len());
     for spec in std::mem::take(&mut unit.specs) {
         let SpecKind::Type(ty, names) = &spec.kind else {
-            specs.push(spec);
+            if !joins_others(&spec, &mut specs) {
+                specs.push(spec);
+            }
             continue;
         };
         let last = specs.len().checked_sub(1);
-        let moves = names.iter().all(|e| can_move(unit, e.sym));
+        // `INTEGER, ALLOCATABLE :: A(:)` is one statement for all of its names.
+        let alike = |a: &[Entity], b: &[Entity]| {
+            let mut kinds = (a.iter().chain(b)).map(|e| &unit.symbols[e.sym].attributes);
+            let first = kinds.next();
+            kinds.all(|k| Some(k) == first)
+        };
         let begins = names.iter().all(|e| begins_with_number(unit, e.sym));
         let same = |(i, s): (usize, &mut Spec)| match &mut s.kind {
             SpecKind::Type(other, list)
                 if *other == *ty
+                    && alike(list, names)
                     && *ty != Type::Character
                     && list.len() + names.len() <= MOST_NAMES
-                    && (moves
-                        || Some(i) == last
+                    && (Some(i) == last
+                        || can_move(unit, names, list)
                         || begins && list.iter().all(|e| begins_with_number(unit, e.sym))) =>
             {
                 list.extend(names);
@@ -93,25 +101,53 @@ pub fn join_declarations(unit: &mut Unit) {
     unit.specs = specs;
 }
 
-/// Whether a generated variable may be declared before other variables of its unit.
-fn can_move(unit: &Unit, s: SymId) -> bool {
-    let symbol = &unit.symbols[s];
-    let number = |e: &Option<Expr>| {
-        matches!(
-            e,
-            None | Some(Expr {
-                kind: ExprKind::Int(_),
-                ..
-            })
-        )
+/// Joins a statement that lists names with an earlier one of its kind. Returns false if it must stay.
+fn joins_others(spec: &Spec, earlier: &mut [Spec]) -> bool {
+    let few = |a: &[SymId], b: &[SymId]| a.len() + b.len() <= MOST_NAMES;
+    let joined = |s: &mut Spec| match (&mut s.kind, &spec.kind) {
+        (SpecKind::External(list), SpecKind::External(names))
+        | (SpecKind::Intrinsic(list), SpecKind::Intrinsic(names))
+        | (SpecKind::Dimension(list), SpecKind::Dimension(names))
+        | (SpecKind::Parameter(list), SpecKind::Parameter(names))
+            if few(list, names) =>
+        {
+            list.extend(names);
+            true
+        }
+        _ => false,
     };
-    symbol.origin == Origin::Generated
-        && symbol.storage_class == StorageClass::Local
-        && symbol.init.is_none()
-        && !symbol.saved
-        && !symbol.tape
-        && symbol.attributes == Attributes::default()
-        && (symbol.dims.iter()).all(|d| d.upper.is_some() && number(&d.lower) && number(&d.upper))
+    match spec.kind {
+        SpecKind::External(_) | SpecKind::Intrinsic(_) => earlier.iter_mut().any(joined),
+        // Values and bounds may depend on what is declared between.
+        _ => earlier.last_mut().is_some_and(joined),
+    }
+}
+
+/// Whether names may be declared together with others in an earlier statement: their bounds name nothing else than the bounds
+/// there.
+fn can_move(unit: &Unit, names: &[Entity], to: &[Entity]) -> bool {
+    let of_bounds = |e: &Entity, f: &mut dyn FnMut(SymId)| {
+        for d in unit.symbols[e.sym].dims.iter().filter(|_| e.dims) {
+            for bound in d.lower.iter().chain(&d.upper) {
+                bound.for_each_symbol(f);
+            }
+        }
+    };
+    let mut known = HashSet::new();
+    for e in to {
+        of_bounds(e, &mut |s| {
+            known.insert(s);
+        });
+    }
+    names.iter().all(|e| {
+        let symbol = &unit.symbols[e.sym];
+        let mut moves = symbol.init.is_none()
+            && !symbol.tape
+            && symbol.attributes == Attributes::default()
+            && (symbol.dims.iter()).all(|d| d.upper.is_some());
+        of_bounds(e, &mut |s| moves &= known.contains(&s));
+        moves
+    })
 }
 
 /// Whether a generated saved variable begins as a number, so that its declaration depends on no other.

@@ -29,6 +29,7 @@ pub(super) fn check(
             // The user's variables may lack a value on paths that do not need it. What a procedure
             // reads of its arguments is not known exactly.
             Origin::Written => d.certain && d.never && !uninitialised.contains(&symbol.name),
+            Origin::Jump => d.certain && d.never,
             Origin::Generated => d.certain && (d.never || primals.is_some()),
             Origin::Derivative => {
                 certain && {

@@ -2,8 +2,8 @@
 
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    BinOp, Block, Class, Expr, ExprKind, IfBlock, Io, Name, SpecKind, Stmt, StmtKind, StorageClass,
-    SymId, Symbol, Type, UnOp, Unit,
+    BinOp, Block, Class, Expr, ExprKind, IfBlock, Io, Name, Origin, SpecKind, Stmt, StmtKind,
+    StorageClass, SymId, Symbol, Type, UnOp, Unit,
 };
 use farfel_lang::types::type_of;
 use std::collections::HashSet;
@@ -46,7 +46,10 @@ impl<'u> Names<'u> {
             .unit
             .symbols
             .unused(wanted, &|n| self.taken.contains(n));
-        let symbol = Symbol::variable(name, ty, span);
+        let symbol = Symbol {
+            origin: Origin::Jump,
+            ..Symbol::variable(name, ty, span)
+        };
         let id = self.unit.symbols.add(symbol);
         self.new.push(id);
         id
@@ -123,7 +126,7 @@ impl<'u> Names<'u> {
 }
 
 /// Whether an expression of a unit calls anything but intrinsic functions.
-pub(super) fn calls(unit: &Unit, e: &Expr) -> bool {
+pub(crate) fn calls(unit: &Unit, e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |e| {
         if let ExprKind::Call(s, _) = e.kind {

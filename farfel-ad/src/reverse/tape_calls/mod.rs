@@ -28,8 +28,9 @@ use arrays::{popped, pushed, pushed_with_room};
 use farfel_lang::Span;
 use farfel_lang::ir::{
     BinOp, Block, Class, Expr, ExprKind, Name, Program, Stmt, StmtKind, StorageClass, SymId,
-    Symbol, Unit, unused_name, walk_block,
+    Symbol, Type, Unit, unused_name, walk_block,
 };
+use farfel_lang::types::type_of;
 use std::collections::{BTreeMap, BTreeSet};
 use subprograms::subprograms;
 
@@ -63,6 +64,8 @@ pub(super) struct TapeSubprograms {
     pub values: Option<PushAndPop>,
     /// The one that makes room.
     pub room: Option<Name>,
+    /// Whether it gets a number of type INTEGER*8, as products have.
+    pub wide: bool,
 }
 
 /// The subprograms of each tape that has them.
@@ -131,6 +134,8 @@ struct Pushes {
     values: usize,
     /// The times that room is made for something else.
     rooms: usize,
+    /// Whether the number of values is of type INTEGER*8 once.
+    wide: bool,
 }
 
 /// The names of the subprograms, by grower, where enough is pushed.
@@ -149,6 +154,7 @@ fn named(
         let rooms = pushes.rooms + if arrays { 0 } else { pushes.loops };
         let names = TapeSubprograms {
             room: (rooms >= LEAST_ROOMS).then(|| name("ROOM")),
+            wide: pushes.wide,
             arrays: arrays.then(|| both("PUSHN", "POPN")),
             values: values.then(|| both("PUSH", "POP")),
         };
@@ -181,7 +187,9 @@ fn count(
             && let Some(room) = room::made(unit, &block[i..])
             && let Some(grower) = of(swept.tapes.kind_of(room.top))
         {
-            found.entry(grower.clone()).or_default().rooms += 1;
+            let found = found.entry(grower.clone()).or_default();
+            found.rooms += 1;
+            found.wide |= type_of(unit, &room.number) == Some(Type::Integer(8));
         }
         let innermost = innermost || is_innermost(unit, s, &|_| false);
         for b in s.blocks() {
@@ -351,9 +359,13 @@ impl Caller<'_> {
         let tape = unit.symbols[made.top].name.strip_suffix("%TOP")?;
         let tape = unit.symbols.find(tape)?;
         let kind = TapeKind::of(unit.symbols[tape].ty?);
+        let calls = self.calls.get(&kind)?;
         Some(Replacement {
-            name: self.calls.get(&kind)?.room.clone()?,
-            values: vec![made.number],
+            name: calls.room.clone()?,
+            values: vec![match calls.wide {
+                true => room::wide(unit, made.number),
+                false => made.number,
+            }],
             tape,
             top: made.top,
             most: self.most(tape)?,

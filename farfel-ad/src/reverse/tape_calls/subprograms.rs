@@ -29,7 +29,7 @@ pub(super) fn subprograms(kind: TapeKind, grower: &Name, names: &TapeSubprograms
     let values = names.values.iter().flat_map(|n| both(Moved::Value, n));
     let arrays = names.arrays.iter().flat_map(|n| both(Moved::Array, n));
     let room = names.room.iter();
-    let room = room.map(|n| Subprogram::new(n, kind).make_room(grower));
+    let room = room.map(|n| Subprogram::new(n, kind).make_room(grower, names.wide));
     values.chain(arrays).chain(room).collect()
 }
 
@@ -135,9 +135,14 @@ impl Subprogram {
         self.with(args, body, remark)
     }
 
-    fn make_room(mut self, grower: &Name) -> Unit {
+    fn make_room(mut self, grower: &Name, wide: bool) -> Unit {
         let [_, top, _] = self.tape;
-        let n = self.builder.declare(dummy("N", Type::INTEGER, None));
+        let ty = if wide {
+            Type::Integer(8)
+        } else {
+            Type::INTEGER
+        };
+        let n = self.builder.declare(dummy("N", ty, None));
         let after = sum(var(top), var(n));
         let body = vec![
             Stmt::assign(var(top), after, Span::NONE),

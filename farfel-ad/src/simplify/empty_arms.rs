@@ -15,7 +15,7 @@ use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, IfBlock, Select, Stmt, StmtK
 
 /// Removes the empty arms of an IF. `pure` tells whether a condition need not be evaluated. Returns true if anything
 /// was removed.
-pub(super) fn without_empty_arms(
+pub(crate) fn without_empty_arms(
     unit: &Unit,
     b: &mut IfBlock,
     pure: &dyn Fn(&Expr) -> bool,
@@ -71,7 +71,7 @@ pub(super) fn without_empty_arms(
 
 /// Removes the empty cases of a SELECT CASE where nothing else would be selected instead. Returns true if anything was
 /// removed.
-pub(super) fn without_empty_cases(select: &mut Select) -> bool {
+pub(crate) fn without_empty_cases(select: &mut Select) -> bool {
     let before = select.cases.len();
     select
         .cases
@@ -83,7 +83,7 @@ pub(super) fn without_empty_cases(select: &mut Select) -> bool {
 }
 
 /// Returns the IF that takes the place of a SELECT CASE with one value, or with one empty case and CASE DEFAULT.
-pub(super) fn as_if(select: &mut Select) -> Option<StmtKind> {
+pub(crate) fn as_if(select: &mut Select) -> Option<StmtKind> {
     if select.name.is_some() || select.end.label.is_some() {
         return None;
     }
