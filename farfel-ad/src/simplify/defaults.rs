@@ -12,24 +12,24 @@
 //! ```
 //!
 //! These are the variables that take the place of jumps, and those that record for a reverse sweep which arm was executed.
-//! Nothing may read the variable in the branches, and either all paths through them assign it, or nothing else does: then its
-//! value is undefined on the other paths, and not used.
+//! Nothing may read the variable in the branches, and either all paths through them assign it, or nothing else assigns a
+//! variable that takes the place of jumps: on the other paths, it has no value that is used.
 
 use super::empty_arms::{as_if, without_empty_arms, without_empty_cases};
 use super::increments::assignment;
-use super::shorter::TapeSubprograms;
 use crate::legal::structure::calls;
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Block, BlockDelimiter, Expr, ExprKind, Stmt, StmtKind, SymId, Unit, for_each_symbol, walk_block,
+    Block, BlockDelimiter, Expr, ExprKind, Name, Origin, Stmt, StmtKind, SymId, Unit,
+    for_each_symbol, walk_block,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Assigns frequent values before branches in a block. `generated` tells whether a variable is a generated scalar that
-/// nothing else shares.
+/// Assigns frequent values before branches in a block. `pushes` are the subprograms that only read their first arguments;
+/// `generated` tells whether a variable is a generated scalar that nothing else shares.
 pub(super) fn assign_before_branches(
     unit: &Unit,
-    tapes: &TapeSubprograms,
+    pushes: &HashSet<Name>,
     generated: &dyn Fn(SymId) -> bool,
     body: &mut Block,
 ) {
@@ -38,7 +38,7 @@ pub(super) fn assign_before_branches(
         generated,
         assigned: HashMap::new(),
     };
-    pass.assigned = pass.assigned_in(tapes, body);
+    pass.assigned = pass.assigned_in(pushes, body);
     pass.block(body);
 }
 
@@ -83,7 +83,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn assigned_in(&self, tapes: &TapeSubprograms, body: &Block) -> HashMap<SymId, Assigned> {
+    fn assigned_in(&self, pushes: &HashSet<Name>, body: &Block) -> HashMap<SymId, Assigned> {
         let mut found: HashMap<SymId, Assigned> = HashMap::new();
         walk_block(body, &mut |s| {
             if let Some((v, _)) = self.constant(s) {
@@ -91,7 +91,7 @@ impl Pass<'_> {
                 return;
             }
             let reads = match &s.kind {
-                StmtKind::Call(f, _) => tapes.push.contains(&self.unit.symbols[*f].name),
+                StmtKind::Call(f, _) => pushes.contains(&self.unit.symbols[*f].name),
                 StmtKind::Assign(target, _) => {
                     if let ExprKind::Var(v) = target.kind {
                         found.entry(v).or_default().otherwise = true;
@@ -150,10 +150,11 @@ impl Pass<'_> {
                 continue;
             }
             let own: usize = of.constants.values().sum();
-            let only_here = self
-                .assigned
-                .get(&variable)
-                .is_some_and(|all| !all.otherwise && all.constants == own);
+            let only_here = self.unit.symbols[variable].origin == Origin::Jump
+                && self
+                    .assigned
+                    .get(&variable)
+                    .is_some_and(|all| !all.otherwise && all.constants == own);
             if !only_here && !assigns(std::slice::from_ref(s), variable, self) {
                 continue;
             }
@@ -185,9 +186,9 @@ impl Pass<'_> {
         let mut order = Vec::new();
         let mut plain = true;
         s.walk(&mut |inner| {
-            plain &= inner.label.is_none() && !super::shorter::jumps(inner);
+            plain &= inner.label.is_none() && !jumps(inner);
             if let StmtKind::LogicalIf(_, action) = &inner.kind {
-                plain &= !super::shorter::jumps(action);
+                plain &= !jumps(action);
             }
             if let Some((v, constant)) = self.constant(inner) {
                 if !found.contains_key(&v) {
@@ -341,4 +342,18 @@ fn lines(block: &[Stmt]) -> usize {
             own + inner
         })
         .sum()
+}
+
+/// Whether a statement may continue elsewhere than with the next one.
+fn jumps(s: &Stmt) -> bool {
+    matches!(
+        s.kind,
+        StmtKind::Goto(_)
+            | StmtKind::ComputedGoto(..)
+            | StmtKind::AssignedGoto(..)
+            | StmtKind::ArithmeticIf(..)
+            | StmtKind::Exit(_)
+            | StmtKind::Cycle(_)
+            | StmtKind::Return(_)
+    )
 }

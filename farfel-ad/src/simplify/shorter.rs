@@ -48,7 +48,7 @@ pub(crate) fn shorten(unit: &mut Unit, tape_subprograms: &TapeSubprograms) {
     let local = |s: SymId| is_local_scalar(unit, s, &specified);
     let generated = |s: SymId| unit.symbols[s].origin == Origin::Generated && local(s);
     let any = |s: SymId| unit.symbols[s].origin != Origin::Written && local(s);
-    assign_before_branches(unit, tape_subprograms, &any, &mut body);
+    assign_before_branches(unit, &tape_subprograms.push, &any, &mut body);
     let pass = Pass {
         unit,
         storage: UnitStorage::of(unit),
@@ -675,20 +675,6 @@ impl Pass<'_> {
         let inner = inner.clone();
         s.kind = StmtKind::LogicalIf(condition.clone(), Box::new(inner));
     }
-}
-
-/// Whether a statement may continue elsewhere than with the next one.
-pub(super) fn jumps(s: &Stmt) -> bool {
-    matches!(
-        s.kind,
-        StmtKind::Goto(_)
-            | StmtKind::ComputedGoto(..)
-            | StmtKind::AssignedGoto(..)
-            | StmtKind::ArithmeticIf(..)
-            | StmtKind::Exit(_)
-            | StmtKind::Cycle(_)
-            | StmtKind::Return(_)
-    )
 }
 
 /// Whether an expression names a variable.
