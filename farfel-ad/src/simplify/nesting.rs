@@ -5,13 +5,14 @@
 //! | `IF (A) THEN X ELSE IF (B) THEN Y END IF END IF` | `IF (A) THEN X ELSE IF (B) THEN Y END IF` |
 //! | `IF (A) THEN IF (B) THEN X END IF END IF` | `IF (A .AND. B) THEN X END IF` |
 //!
-//! The second condition is evaluated although the first one is false, so it must be one that can always be evaluated.
+//! The second condition is then evaluated although the first one is false, so it must be one that can always be evaluated.
 
 use super::increments::lines_of;
 use crate::legal::structure::is_harmless;
 use farfel_lang::ir::build::binary;
-use farfel_lang::ir::{BinOp, Block, Expr, IfBlock, Origin, Stmt, StmtKind, Unit};
+use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, IfBlock, Origin, Stmt, StmtKind, Type, Unit};
 use farfel_lang::print::print_expr;
+use farfel_lang::types::type_of;
 
 /// Joins branches in the branches of a statement, whose blocks have been treated before.
 pub(super) fn join_branches(unit: &Unit, s: &mut Stmt, indent: usize) {
@@ -38,7 +39,7 @@ pub(super) fn join_branches(unit: &Unit, s: &mut Stmt, indent: usize) {
     let [(second, inner)] = inner.arms.as_mut_slice() else {
         return;
     };
-    if !is_harmless(first) || !is_harmless(second) || !is_of_source(unit, second) {
+    if !is_harmless(first) || !can_come_early(unit, second) {
         return;
     }
     let both = binary(BinOp::And, first.clone(), second.clone());
@@ -69,9 +70,15 @@ fn is_plain(b: &IfBlock) -> bool {
     b.name.is_none() && b.end_label.is_none() && b.marks.iter().all(|m| m.label.is_none())
 }
 
-/// Whether a condition only reads variables of the source. Generated ones may have no value where the first condition is false.
-fn is_of_source(unit: &Unit, condition: &Expr) -> bool {
-    let mut written = true;
-    condition.for_each_symbol(&mut |s| written &= unit.symbols[s].origin == Origin::Written);
-    written
+/// Whether a condition can be evaluated where another one is false: it only reads variables of the source, as generated ones may
+/// have no value there, and it has no products of integers, which may be too large there.
+fn can_come_early(unit: &Unit, condition: &Expr) -> bool {
+    let mut can = is_harmless(condition);
+    condition.for_each_symbol(&mut |s| can &= unit.symbols[s].origin == Origin::Written);
+    condition.walk(&mut |e| {
+        if let ExprKind::Binary(BinOp::Mul, ..) = e.kind {
+            can &= !matches!(type_of(unit, e), Some(Type::Integer(_)));
+        }
+    });
+    can
 }
