@@ -4,6 +4,7 @@ use crate::ir::{
     Attributes, Class, Entity, Expr, ExprKind, Name, Origin, SaveItem, Spec, SpecKind,
     StorageClass, SymId, Symbols, Type, Unit, for_each_symbol, for_each_symbol_mut,
 };
+use crate::print::print_expr;
 use std::collections::HashSet;
 
 /// The names of the units that a pass has changed or added. In all others, [`compact`] finds
@@ -57,8 +58,15 @@ pub fn without_unused(unit: &mut Unit, may_go: &dyn Fn(&Name) -> bool) {
     undeclare(unit, &used);
 }
 
-/// The maximum number of names in one statement, as compilers limit its number of lines.
-const MOST_NAMES: usize = 48;
+/// The maximum number of names and bounds in one statement, as compilers limit its number of lines: at least 19 after the first are
+/// allowed.
+const MOST_NAMES: usize = 90;
+
+/// The number of characters that names and their values may have in one statement, for the same reason.
+const MOST_TEXT: usize = 900;
+
+/// The number of characters of the list in a COMMON statement of one line.
+const LINE: usize = 72 - 6 - "COMMON ".len();
 
 /// Joins declarations of the same type into one statement: those that follow each other, and those that need nothing that
 /// is declared between them.
@@ -66,7 +74,7 @@ pub fn join_declarations(unit: &mut Unit) {
     let mut specs: Vec<Spec> = Vec::with_capacity(unit.specs.len());
     for spec in std::mem::take(&mut unit.specs) {
         let SpecKind::Type(ty, names) = &spec.kind else {
-            if !joins_others(&spec, &mut specs) {
+            if !joins_others(unit, &spec, &mut specs) {
                 specs.push(spec);
             }
             continue;
@@ -78,13 +86,17 @@ pub fn join_declarations(unit: &mut Unit) {
             let first = kinds.next();
             kinds.all(|k| Some(k) == first)
         };
+        let size = |list: &[Entity]| {
+            let bounds = |e: &Entity| usize::from(e.dims) * 2 * unit.symbols[e.sym].dims.len();
+            list.iter().map(|e| 1 + bounds(e)).sum::<usize>()
+        };
         let begins = names.iter().all(|e| begins_with_number(unit, e.sym));
         let same = |(i, s): (usize, &mut Spec)| match &mut s.kind {
             SpecKind::Type(other, list)
                 if *other == *ty
                     && alike(list, names)
                     && *ty != Type::Character
-                    && list.len() + names.len() <= MOST_NAMES
+                    && size(list) + size(names) <= MOST_NAMES
                     && (Some(i) == last
                         || can_move(unit, names, list)
                         || begins && list.iter().all(|e| begins_with_number(unit, e.sym))) =>
@@ -102,23 +114,45 @@ pub fn join_declarations(unit: &mut Unit) {
 }
 
 /// Joins a statement that lists names with an earlier one of its kind. Returns false if it must stay.
-fn joins_others(spec: &Spec, earlier: &mut [Spec]) -> bool {
-    let few = |a: &[SymId], b: &[SymId]| a.len() + b.len() <= MOST_NAMES;
+fn joins_others(unit: &Unit, spec: &Spec, earlier: &mut [Spec]) -> bool {
+    let text = |s: &SymId| {
+        let symbol = &unit.symbols[*s];
+        let value = match &symbol.class {
+            Class::Parameter(value) => " = ".len() + print_expr(unit, value).len(),
+            _ => 0,
+        };
+        symbol.name.len() + value + ", ".len()
+    };
+    let fits = |a: &[SymId], b: &[SymId]| a.iter().chain(b).map(text).sum::<usize>() <= MOST_TEXT;
+    // Blocks with a few variables, where one line has room for them.
+    let common_text = |blocks: &[(Name, Vec<Entity>)]| {
+        let block = |(name, members): &(Name, Vec<Entity>)| {
+            let plain = members.iter().all(|e| !e.dims);
+            let members = members.iter().map(|e| text(&e.sym)).sum::<usize>();
+            name.len() + members + "// ".len() + if plain { 0 } else { LINE }
+        };
+        blocks.iter().map(block).sum::<usize>()
+    };
     let joined = |s: &mut Spec| match (&mut s.kind, &spec.kind) {
         (SpecKind::External(list), SpecKind::External(names))
         | (SpecKind::Intrinsic(list), SpecKind::Intrinsic(names))
-        | (SpecKind::Dimension(list), SpecKind::Dimension(names))
         | (SpecKind::Parameter(list), SpecKind::Parameter(names))
-            if few(list, names) =>
+            if fits(list, names) =>
         {
             list.extend(names);
+            true
+        }
+        (SpecKind::Common(list), SpecKind::Common(blocks))
+            if common_text(list) + common_text(blocks) <= LINE =>
+        {
+            list.extend(blocks.iter().cloned());
             true
         }
         _ => false,
     };
     match spec.kind {
         SpecKind::External(_) | SpecKind::Intrinsic(_) => earlier.iter_mut().any(joined),
-        // Values and bounds may depend on what is declared between.
+        // Values may depend on what is declared between.
         _ => earlier.last_mut().is_some_and(joined),
     }
 }
