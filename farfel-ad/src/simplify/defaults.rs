@@ -210,8 +210,7 @@ impl Pass<'_> {
                 inner.for_each_own_expr(&mut |e| e.for_each_symbol(&mut named));
             }
         });
-        let mut seen = HashSet::new();
-        let uses = order.into_iter().filter(|v| seen.insert(*v));
+        let uses = order.into_iter();
         let uses = uses.filter_map(|v| found.remove(&v).map(|of| (v, of)));
         plain.then(|| uses.collect())
     }
@@ -356,4 +355,87 @@ fn jumps(s: &Stmt) -> bool {
             | StmtKind::Cycle(_)
             | StmtKind::Return(_)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farfel_lang::{Sources, resolve::resolve, syntax};
+
+    /// The values that a subroutine assigns to IWAY, which takes the place of jumps, in the order of the text.
+    fn assigned(body: &str) -> Vec<Constant> {
+        let mut sources = Sources::new();
+        let text = format!("      SUBROUTINE S(A, B)\n      REAL A, B\n{body}      END\n");
+        let file = sources.add("s.f", text);
+        let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
+        let errors = resolve(&mut parsed.program);
+        assert!(errors.is_empty(), "{errors:?}");
+        let unit = &mut parsed.program.units[0];
+        let way = unit.symbols.find("IWAY").unwrap();
+        unit.symbols[way].origin = Origin::Jump;
+        let mut block = std::mem::take(&mut unit.body);
+        assign_before_branches(unit, &HashSet::new(), &|s| s == way, &mut block);
+        let pass = Pass {
+            unit,
+            generated: &|s| s == way,
+            assigned: HashMap::new(),
+        };
+        let mut found = Vec::new();
+        for s in &block {
+            s.walk(&mut |s| found.extend(pass.constant(s).map(|(_, value)| value)));
+        }
+        found
+    }
+
+    fn numbers(all: &[i64]) -> Vec<Constant> {
+        all.iter().copied().map(Constant::Int).collect()
+    }
+
+    #[test]
+    fn the_most_frequent_value_moves() {
+        let body = "      IF (A .GT. 0) THEN\n        IWAY = 1\n      ELSE IF (A .LT. -1) THEN\n        B = A\n        \
+                    IWAY = 2\n      ELSE\n        IWAY = 2\n      END IF\n      IF (IWAY .EQ. 2) THEN\n        B = 0\n      END IF\n";
+        assert_eq!(assigned(body), numbers(&[2, 1]));
+        // Not every path assigns it, but nothing else does.
+        let body = "      IF (A .GT. 0) THEN\n        B = A\n        IWAY = 2\n      ELSE IF (A .LT. -1) THEN\n        B = 2\n        \
+                    IWAY = 2\n      END IF\n      IF (IWAY .EQ. 2) THEN\n        B = 0\n      END IF\n";
+        assert_eq!(assigned(body), numbers(&[2]));
+    }
+
+    #[test]
+    fn a_value_after_another_one_stays() {
+        let last = "      ELSE IF (A .LT. -1) THEN\n        IWAY = 2\n      ELSE\n        B = 1\n        IWAY = 2\n      END IF\n      \
+                    IF (IWAY .EQ. 2) THEN\n        B = 0\n      END IF\n";
+        let first = [
+            // One after the other, and in a branch behind another one.
+            "        IWAY = 1\n        B = A\n        IWAY = 2\n",
+            "        IF (B .GT. 0) THEN\n          A = 1\n          IWAY = 1\n        END IF\n        B = A\n        IWAY = 2\n",
+            // In the iteration before.
+            "        DO I = 1, 3\n          IF (B .GT. I) THEN\n            A = 1\n            IWAY = 2\n          ELSE\n            \
+             B = 1\n            IWAY = 1\n          END IF\n        END DO\n",
+        ];
+        let expected: [&[i64]; 3] = [&[2, 1, 2], &[2, 1, 2], &[2, 2, 1]];
+        for (arm, expected) in first.iter().zip(expected) {
+            let body = format!("      IF (A .GT. 0) THEN\n{arm}{last}");
+            assert_eq!(assigned(&body), numbers(expected), "{body}");
+        }
+    }
+
+    #[test]
+    fn nothing_moves_where_another_value_may_be_read() {
+        let bodies = [
+            // It is read in a branch.
+            "      IWAY = 1\n      IF (A .GT. 0) THEN\n        IF (IWAY .EQ. 1) B = 1\n        IWAY = 2\n      ELSE\n        B = 2\n        \
+             IWAY = 2\n      END IF\n      IF (IWAY .EQ. 2) THEN\n        B = 0\n      END IF\n",
+            // A path keeps the value from before.
+            "      IWAY = 1\n      IF (A .GT. 0) THEN\n        B = A\n        IWAY = 2\n      ELSE IF (A .LT. -1) THEN\n        B = 2\n        \
+             IWAY = 2\n      END IF\n      IF (IWAY .EQ. 2) THEN\n        B = 0\n      END IF\n",
+            // A path leaves the branches before.
+            "      IWAY = 1\n      IF (A .GT. 0) THEN\n        IF (B .GT. 0) GOTO 10\n        IWAY = 2\n      ELSE\n        B = 2\n        \
+             IWAY = 2\n      END IF\n   10 IF (IWAY .EQ. 2) THEN\n        B = 0\n      END IF\n",
+        ];
+        for body in bodies {
+            assert_eq!(assigned(body), numbers(&[1, 2, 2]), "{body}");
+        }
+    }
 }

@@ -13,7 +13,7 @@
 //! | `defaults` | the most frequent value of a variable is assigned before the branches that would assign it |
 //! | `nesting` | branches in branches are joined |
 //! | `empty_arms` | arms without statements are removed |
-//! | `shorter` | the two above, temporaries that are read once, and IFs with one statement |
+//! | `shorter` | `defaults` and `nesting`, temporaries that are read once, and IFs with one statement |
 
 pub(crate) mod copies;
 pub(crate) mod defaults;
