@@ -99,13 +99,18 @@ fn compiled(dir: &Path, name: &str, options: &[&str]) {
 /// Runs a program with the limit, or without one.
 fn run(dir: &Path, name: &str, limited: bool) -> Output {
     let limit = match limited {
-        true => format!("ulimit -v {LIMIT}; "),
-        false => String::new(),
+        true => LIMIT.to_string(),
+        false => "unlimited".to_owned(),
     };
+    run_within(dir, name, &limit)
+}
+
+/// Runs a program with a limit in kB.
+fn run_within(dir: &Path, name: &str, limit: &str) -> Output {
     let mut shell = Command::new("sh");
     shell
         .current_dir(dir)
-        .args(["-c", &format!("{limit}exec ./{name}")]);
+        .args(["-c", &format!("ulimit -v {limit}; exec ./{name}")]);
     shell.output().unwrap()
 }
 
@@ -173,6 +178,32 @@ fn executing_again_leaves_the_state_of_one_execution() {
     assert_eq!(other, gradient);
 }
 
+/// Counts its calls.
+const TICK: &str = "      SUBROUTINE TICK(I)
+      INTEGER TICKS(2)
+      SAVE TICKS
+      DATA TICKS /0, 0/
+      TICKS(I) = TICKS(I) + 1
+      RETURN
+      ENTRY TOTALS(J, K)
+      J = TICKS(1)
+      K = TICKS(2)
+      END
+";
+
+/// Gets the counts, in the main program.
+const COUNT: &str =
+    "\n      CALL TOTALS(J, K)\n      COUNTED = J\n      L = K\n      PRINT *, XB\n";
+
+const DESCRIBED: &str = "subroutine tick:
+  external:
+  shape: (param 1)
+  type: (integer())
+  ReadNotWritten:     (1)
+  NotReadThenWritten: (0)
+  ReadThenWritten:    (0)
+";
+
 /// Calls below a call that is executed again are executed once more, not twice: in a program with two levels of
 /// subprograms that record much, each is executed 240 times for 120 steps.
 #[test]
@@ -197,29 +228,9 @@ fn nothing_is_executed_more_than_twice() {
       END
 ";
     write(dir, "s.f", format!("{}{smooth}", model(split)));
-    let tick = "      SUBROUTINE TICK(I)
-      INTEGER TICKS(2)
-      SAVE TICKS
-      DATA TICKS /0, 0/
-      TICKS(I) = TICKS(I) + 1
-      RETURN
-      ENTRY TOTALS(J, K)
-      J = TICKS(1)
-      K = TICKS(2)
-      END
-";
-    let count = "\n      CALL TOTALS(J, K)\n      COUNTED = J\n      L = K\n      PRINT *, XB\n";
-    let main = MAIN.replace("\n      PRINT *, XB\n", count);
-    write(dir, "main.f", format!("{main}{tick}"));
-    let described = "subroutine tick:
-  external:
-  shape: (param 1)
-  type: (integer())
-  ReadNotWritten:     (1)
-  NotReadThenWritten: (0)
-  ReadThenWritten:    (0)
-";
-    write(dir, "ext", described);
+    let main = MAIN.replace("\n      PRINT *, XB\n", COUNT);
+    write(dir, "main.f", format!("{main}{TICK}"));
+    write(dir, "ext", DESCRIBED);
     compiled(dir, "twice", &["-ext", "ext"]);
     assert_eq!(checked(&run(dir, "twice", true)).1, [240.0, 240.0]);
     compiled(dir, "once", &["-ext", "ext", "-defaultnocheckpoint"]);
@@ -231,6 +242,81 @@ fn nothing_is_executed_more_than_twice() {
     write(dir, "s.f", format!("{}{smooth}", model(split)));
     compiled(dir, "local", &[]);
     assert_eq!(checked(&run(dir, "local", false)).1[0], 120.0);
+}
+
+/// Each step of this model records 312 MB, so that it does not suffice to execute steps again; and in 10 steps, what calls in
+/// them start from takes 512 MB. Both are executed again, so that the subroutines in a step are executed three times.
+#[test]
+fn long_steps_and_calls_in_them_are_executed_again() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let turn = |name: &str, a: &str| {
+        format!(
+            "      SUBROUTINE {name}(A)
+      INTEGER N
+      PARAMETER (N = 800000)
+      DOUBLE PRECISION A, U(N), V(N), W(N), COUNTED
+      COMMON /STATE/ U, V
+      COMMON /CALLS/ COUNTED, L
+      CALL TICK(2)
+      DO I = 1, N
+        W(I) = 0.3D0 + 0.1D0*U(I)
+      END DO
+      DO M = 1, 12
+        DO I = 1, N
+          W(I) = W(I) + 1D-3*W(I)*W(I)*{a}
+        END DO
+      END DO
+      DO I = 1, N
+        V(I) = V(I)*0.99D0 + W(I)*U(I)
+        U(I) = U(I)*COS(0.01D0*V(I)) + 1D-3*W(I)
+      END DO
+      END
+"
+        )
+    };
+    let names = ["TURN1", "TURN2", "TURN3", "TURN4"];
+    let calls: String = names.map(|n| format!("        CALL {n}(A)\n")).concat();
+    let subroutines = names.map(|n| turn(n, "A")).concat();
+    let text = format!(
+        "      SUBROUTINE MODEL(X, Y)
+      INTEGER N
+      PARAMETER (N = 800000)
+      DOUBLE PRECISION X(2), Y, U(N), V(N)
+      COMMON /STATE/ U, V
+      DO I = 1, N
+        U(I) = X(1)*I/N
+        V(I) = 0
+      END DO
+      DO K = 1, 10
+        CALL STEP(X(2))
+      END DO
+      Y = 0
+      DO I = 1, N
+        Y = Y + U(I)*U(I) + V(I)
+      END DO
+      END
+      SUBROUTINE STEP(A)
+      INTEGER N
+      PARAMETER (N = 800000)
+      DOUBLE PRECISION A, U(N), V(N)
+      COMMON /STATE/ U, V
+      CALL TICK(1)
+{calls}      END
+{subroutines}"
+    );
+    write(dir, "s.f", text);
+    let main = MAIN.replace("\n      PRINT *, XB\n", COUNT);
+    write(dir, "main.f", format!("{main}{TICK}"));
+    write(dir, "ext", DESCRIBED);
+    compiled(dir, "thrice", &["-ext", "ext"]);
+    let (gradient, counts) = checked(&run_within(dir, "thrice", "450000"));
+    assert_eq!(counts, [20.0, 120.0]);
+    compiled(dir, "twice", &["-ext", "ext", "-nocheckpoint", "step"]);
+    assert!(!run_within(dir, "twice", "450000").status.success());
+    let (same, counts) = checked(&run(dir, "twice", false));
+    assert_eq!(counts, [10.0, 80.0]);
+    assert_eq!(same, gradient);
 }
 
 /// A call that executes a fixed-point loop is not executed again: the loop iterates until it has converged, but only

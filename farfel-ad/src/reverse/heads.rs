@@ -245,13 +245,16 @@ impl AdjointEngine {
         if known.has_errors() {
             return known;
         }
-        self.joint = self.choose_repeated(once, &known);
+        let chosen = self.choose_repeated(once, &known);
+        self.joint = &chosen.steps | &chosen.others;
         if self.joint.is_empty() {
             return known;
         }
         let split = self.only_split.clone();
-        self.only_split.extend(self.with_called(self.joint.clone()));
-        let joint = self.sweeps_with_joint(known);
+        self.only_split.extend(self.with_called(chosen.others));
+        // From the beginning: callers need less.
+        drop(known);
+        let joint = self.facts_and_sweeps();
         let joint = self.with_declarations(closure, joint);
         let unsavable = joint.swept.iter().any(|s| !s.unsavable_calls.is_empty());
         if !joint.has_errors() && !unsavable {
@@ -261,21 +264,6 @@ impl AdjointEngine {
         self.joint.clear();
         self.only_split = split;
         self.facts_and_sweeps()
-    }
-
-    /// Sweeps again the units that may change if calls are joint: those that call or are called so, and all for which
-    /// something else is needed now.
-    fn sweeps_with_joint(&mut self, mut known: SweepResults) -> SweepResults {
-        // What callers need from before a joint call, they save themselves. All callers are visited again, and add
-        // what they need if their calls of these are split.
-        for i in &self.joint {
-            known.facts[*i].entry.clear();
-        }
-        let calls = |p: &Part| !self.called_by(&p.builder, &p.body).is_disjoint(&self.joint);
-        let callers = self.parts.iter().enumerate().filter(|(_, p)| calls(p));
-        let again = callers.map(|(i, _)| i).chain(self.joint.iter().copied());
-        let again = again.collect();
-        self.swept_again(known, again)
     }
 
     /// Sweeps some parts again, and all for which something else is needed now.

@@ -2,8 +2,11 @@
 //!
 //! A long tape costs memory, and time as well: the system takes about as long to provide a page as a program
 //! takes to compute the values on it. So calls that record much more than they start from are joint. Calls in what is
-//! executed again are split: whatever the choice, each statement is executed at most once more. Calls that execute a
+//! executed again are split, so that each statement is executed at most once more. Calls that execute a
 //! fixed-point loop are split, too: the loop may iterate hundreds of times, but records only one of its iterations.
+//!
+//! There is one exception: a loop of time steps. Its iterations are joint calls, and so are calls in them, if that takes
+//! much less memory than either.
 //!
 //! All numbers here are estimates, with [`TRIPS`] for an unknown number of iterations. A wrong one costs time or
 //! memory, but never affects the result.
@@ -30,6 +33,12 @@ const LEAST_OF_CALL: f64 = 32e3;
 
 /// The minimum number of bytes that are not recorded for each statement that is executed again.
 const LEAST_OF_STATEMENT: f64 = 1.0;
+
+/// Time steps, and calls in them, are both joint if that divides the length of the tapes by at least this number.
+const LEAST_OF_STEP: f64 = 2.0;
+
+/// A subprogram that records this part of what its caller records is what the caller executes.
+const ALL_OF_STEP: f64 = 0.9;
 
 /// The maximum depth of calls that are followed.
 const MOST_CALLS: usize = 40;
@@ -100,10 +109,25 @@ struct CallCost {
     bytes: f64,
     /// The parts that the part itself calls, and how often.
     calls: BTreeMap<usize, f64>,
-    /// All parts that it calls.
-    all_calls: BTreeSet<usize>,
     /// Whether it or what it calls has a fixed-point loop.
     has_fixed_point: bool,
+}
+
+/// The parts whose calls are joint.
+#[derive(Default)]
+pub(super) struct RepeatedCalls {
+    /// Those that execute a time step. Calls below them may be joint, too.
+    pub steps: BTreeSet<usize>,
+    /// The others. All calls below them are split.
+    pub others: BTreeSet<usize>,
+}
+
+/// What is saved if the calls of a part are joint.
+struct Gain {
+    /// The number of bytes that a joint call records.
+    start: f64,
+    /// The number of bytes by which the tapes become shorter for each call, if it is worth executing it again.
+    saved: Option<f64>,
 }
 
 impl AdjointEngine {
@@ -112,9 +136,9 @@ impl AdjointEngine {
         &self,
         once: &ExecutedOnce,
         known: &SweepResults,
-    ) -> BTreeSet<usize> {
+    ) -> RepeatedCalls {
         if once.all {
-            return BTreeSet::new();
+            return RepeatedCalls::default();
         }
         let mut costs = CallCosts::of(self, &known.swept);
         let roots = self.parts.iter().enumerate().filter(|(_, p)| p.root);
@@ -123,21 +147,22 @@ impl AdjointEngine {
             total += costs.part(i, &BTreeMap::new(), 0).bytes;
         }
         if total < LEAST_OF_HEAD {
-            return BTreeSet::new();
+            return RepeatedCalls::default();
         }
         let times = costs.times();
         let gains = self.gains(once, known, &costs, &times);
         costs.best(&gains)
     }
 
-    /// The number of bytes by which the tapes become shorter for each call of a part, if its calls are joint.
+    /// What is saved if the calls of a part are joint, for each part that is called more than once and can be executed
+    /// again.
     fn gains(
         &self,
         once: &ExecutedOnce,
         known: &SweepResults,
         costs: &CallCosts,
         times: &BTreeMap<usize, f64>,
-    ) -> BTreeMap<usize, f64> {
+    ) -> BTreeMap<usize, Gain> {
         let mut all = Vec::new();
         for (caller, p) in self.parts.iter().enumerate() {
             find_calls(caller, &p.body, &mut Vec::new(), &mut all);
@@ -169,13 +194,15 @@ impl AdjointEngine {
                 let size = self.recorded_anyway(sweeper, i, site, known);
                 most = most.and_then(|m| Some(m.max(size?)));
             }
-            let Some(anyway) = most else { continue };
-            let saved = cost.bytes - anyway;
-            // The last call has its tape while the reverse sweep executes it again.
             let times = times.get(&i).copied().unwrap_or(0.0);
-            if saved >= LEAST_OF_STATEMENT * cost.statements && times > 1.0 {
-                gains.insert(i, saved * (1.0 - 1.0 / times));
-            }
+            let Some(start) = most.filter(|_| times > 1.0) else {
+                continue;
+            };
+            let saved = cost.bytes - start;
+            let is_worth_it = saved >= LEAST_OF_STATEMENT * cost.statements;
+            // The last call has its tape while the reverse sweep executes it again.
+            let saved = is_worth_it.then_some(saved * (1.0 - 1.0 / times));
+            gains.insert(i, Gain { start, saved });
         }
         gains
     }
@@ -320,36 +347,93 @@ impl<'a> CallCosts<'a> {
         times
     }
 
-    /// The parts to choose: from the heads down, each that saves more than what it calls.
-    fn best(&self, gains: &BTreeMap<usize, f64>) -> BTreeSet<usize> {
-        // What is saved in a call of each part, in the best case.
+    /// Which parts save more than what they call, and what each records at least.
+    fn best_case(&self, gains: &BTreeMap<usize, Gain>) -> BestCase {
+        let mut best = BestCase::default();
+        // What is saved in a call of each part.
         let mut most: BTreeMap<usize, f64> = BTreeMap::new();
-        let mut better: BTreeSet<usize> = BTreeSet::new();
         for i in &self.order {
-            let calls = self.known.get(i).into_iter().flat_map(|c| &c.calls);
-            let below = calls.map(|(c, n)| n * most.get(c).copied().unwrap_or(0.0));
+            let Some(cost) = self.known.get(i) else {
+                continue;
+            };
+            let below = (cost.calls.iter()).map(|(c, n)| n * most.get(c).copied().unwrap_or(0.0));
             let below: f64 = below.sum();
-            let own = gains.get(i).copied().unwrap_or(0.0);
+            let own = gains.get(i).and_then(|g| g.saved).unwrap_or(0.0);
             if own > below {
-                better.insert(*i);
+                best.better.insert(*i);
             }
             most.insert(*i, own.max(below));
+            best.least.insert(*i, cost.bytes - below);
         }
-        let mut chosen = BTreeSet::new();
+        best
+    }
+
+    /// Whether a part shall be joint that is what a number of time steps execute, as well as calls in it.
+    fn is_step(
+        &self,
+        i: usize,
+        steps: f64,
+        gains: &BTreeMap<usize, Gain>,
+        best: &BestCase,
+    ) -> bool {
+        let (Some(cost), Some(least), Some(gain)) =
+            (self.known.get(&i), best.least.get(&i), gains.get(&i))
+        else {
+            return false;
+        };
+        // The tapes of all steps, if only calls in the steps are joint, only the steps, or both.
+        let start = steps * gain.start;
+        let (within, outside, both) = (steps * least, start + cost.bytes, start + least);
+        let one = within.min(outside);
+        one - both >= LEAST_OF_HEAD && one >= LEAST_OF_STEP * both
+    }
+
+    /// The parts to choose: from the heads down, each that saves more than what it calls.
+    fn best(&self, gains: &BTreeMap<usize, Gain>) -> RepeatedCalls {
+        let best = self.best_case(gains);
+        let mut chosen = RepeatedCalls::default();
         let roots = self.order.iter().filter(|i| self.engine.parts[**i].root);
-        let mut open: Vec<usize> = roots.copied().collect();
+        // Each with a number of time steps: of iterations of a loop in a head, or in what the head calls once, if it is
+        // what they execute.
+        let mut open: Vec<(usize, f64)> = roots.map(|i| (*i, 1.0)).collect();
         let mut seen: BTreeSet<usize> = BTreeSet::new();
-        while let Some(i) = open.pop() {
-            if !seen.insert(i) {
+        while let Some((i, steps)) = open.pop() {
+            let Some(cost) = self.known.get(&i).filter(|_| seen.insert(i)) else {
+                continue;
+            };
+            let is_step = |i: usize| steps > 1.0 && self.is_step(i, steps, gains, &best);
+            // Whether nearly all that it does is one call of another part.
+            let is_all_of_it = |c: usize, n: f64| {
+                let bytes = self.known.get(&c).map_or(0.0, |c| c.bytes);
+                n == 1.0 && bytes >= ALL_OF_STEP * cost.bytes
+            };
+            let mut calls = cost.calls.iter().map(|(c, n)| (*c, *n));
+            let is_in_it = calls.any(|(c, n)| is_all_of_it(c, n) && is_step(c));
+            let is_chosen = !is_in_it && is_step(i);
+            if is_chosen {
+                chosen.steps.insert(i);
+            } else if best.better.contains(&i) && !is_in_it {
+                chosen.others.insert(i);
                 continue;
             }
-            match better.contains(&i) {
-                true => drop(chosen.insert(i)),
-                false => open.extend(self.known.get(&i).into_iter().flat_map(|c| &c.all_calls)),
-            }
+            let steps_of = |c: usize, n: f64| match steps > 1.0 {
+                true if !is_chosen && is_all_of_it(c, n) => steps,
+                true => 0.0,
+                false => steps * n,
+            };
+            open.extend(cost.calls.iter().map(|(c, n)| (*c, steps_of(*c, *n))));
         }
         chosen
     }
+}
+
+/// What is recorded if the best calls below each part are joint.
+#[derive(Default)]
+struct BestCase {
+    /// The parts whose own calls save more.
+    better: BTreeSet<usize>,
+    /// The number of bytes that a call of each part records.
+    least: BTreeMap<usize, f64>,
 }
 
 /// Adds up the cost of a unit.
@@ -396,7 +480,6 @@ impl CostWalk<'_> {
                 self.found.bytes += times * cost.bytes;
                 self.found.has_fixed_point |= cost.has_fixed_point;
                 *self.found.calls.entry(part).or_default() += times;
-                self.found.all_calls.insert(part);
             }
             // All arms are equally likely, also that of a missing ELSE.
             StmtKind::If(_) | StmtKind::Select(_) => {
