@@ -65,6 +65,7 @@ use crate::simplify::preaccumulate::preaccumulate;
 use crate::simplify::reciprocals::{share_reciprocals, use_reciprocals};
 use crate::simplify::shorter::{TapeSubprograms, shorten};
 use crate::simplify::signs::turn_differences;
+use crate::simplify::sums::add_terms_in_turn;
 use crate::verify;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -286,6 +287,10 @@ const OF_TANGENTS: &[Simplification] = &[
     Simplification {
         name: "signs",
         run: |d| turn_differences(d.unit, &d.all()),
+    },
+    Simplification {
+        name: "sums",
+        run: |d| add_terms_in_turn(d.unit, &d.all()),
     },
 ];
 

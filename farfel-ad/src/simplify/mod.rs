@@ -7,6 +7,7 @@
 //! | `reciprocals` | divisions in tangents become multiplications by reciprocals, and those of adjoints that share one |
 //! | `one_direction` | stretches whose tangents are all multiples of one |
 //! | `signs` | operands of differences are swapped instead of changing signs |
+//! | `sums` | the terms of a product rule are added to an element one after the other |
 //! | [`loops`] | inner loops get forms that compilers turn into fast code |
 //! | `increments` | what is added to one derivative by several statements is added by one |
 //! | `copies` | temporaries become the variables that they are copied to |
@@ -26,3 +27,4 @@ pub mod preaccumulate;
 pub(crate) mod reciprocals;
 pub(crate) mod shorter;
 pub(crate) mod signs;
+pub(crate) mod sums;

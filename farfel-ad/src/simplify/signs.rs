@@ -52,7 +52,7 @@ fn turned(e: &Expr) -> Option<Expr> {
 }
 
 /// Collects the terms of a sum, each with whether it is added.
-fn terms_of(e: &Expr, plus: bool, found: &mut Vec<(bool, Expr)>) {
+pub(super) fn terms_of(e: &Expr, plus: bool, found: &mut Vec<(bool, Expr)>) {
     match &e.kind {
         ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) => {
             terms_of(a, plus, found);
