@@ -1055,26 +1055,53 @@ fn products_that_the_program_does_not_form() {
 /// computes must be as short as handwritten code.
 #[test]
 fn the_innermost_derivative_of_the_paper() {
-    let mut sources = Sources::new();
     let source = include_str!("../../farfel-lang/tests/lowering/paper.ff");
-    let file = sources.add("paper.ff", source);
-    let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
-    assert!(resolve(&mut parsed.program).is_empty());
-    let lowered = lower(parsed.program, Stage::Stage);
-    let program = differentiate_all(&Builtin, lowered.program, &lowered.requests).unwrap();
-    let leaf = text(program.unit("GMBIGB_G2_G4_G5").unwrap());
-    let tangents: Vec<&str> = leaf
-        .lines()
-        .map(str::trim)
-        .filter(|l| l.starts_with("GMBIGB_G2"))
-        .collect();
     assert_eq!(
-        tangents,
+        lines_of(source, "GMBIGB_G2_G4_G5", "GMBIGB_G2"),
         [
             "GMBIGB_G2_1_G4 = (-0.1)*B_G2*B_G4",
             "GMBIGB_G2_1_G5 = B_G2*((-0.0999)*A_G5 - 0.1*B_G5)",
             "GMBIGB_G2_1 = B_G2*((9.995 - 0.0999*A) - 0.1*B)",
         ]
+    );
+}
+
+/// The lines of a derivative that begin with a word, through the whole engine.
+fn lines_of(source: &str, unit: &str, word: &str) -> Vec<String> {
+    let mut sources = Sources::new();
+    let file = sources.add("test.ff", source);
+    let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
+    assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
+    assert!(resolve(&mut parsed.program).is_empty());
+    let lowered = lower(parsed.program, Stage::Stage);
+    let program = differentiate_all(&Builtin, lowered.program, &lowered.requests).unwrap();
+    let text = text(program.unit(unit).unwrap());
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|l| l.starts_with(word)).map(str::to_owned);
+    lines.collect()
+}
+
+/// The product rule for elements that a loop updates has no parentheses; for a sum that it adds up, it has.
+#[test]
+fn increments_in_loops() {
+    let source = "      SUBROUTINE UPDATE(A, X, Y, S, D, E)
+      DOUBLE PRECISION A, X(9), Y(9), S, D, E
+      ADF(TANGENT(A) = 1, (TANGENT(X(I)) = 2, I = 1, 9))
+      DO I = 1, 9
+        Y(I) = Y(I) + A*X(I)
+        S = S - A*X(I)
+      END DO
+      END ADF(D = TANGENT(S), E = TANGENT(Y(3)))
+      END
+";
+    let unit = "UPDATE_ADF1_G1";
+    assert_eq!(
+        lines_of(source, unit, "Y_G1(I)"),
+        ["Y_G1(I) = Y_G1(I) + A_G1*X(I) + A*X_G1(I)"]
+    );
+    assert_eq!(
+        lines_of(source, unit, "S_G1 = S_G1"),
+        ["S_G1 = S_G1 - (A_G1*X(I) + A*X_G1(I))"]
     );
 }
 

@@ -178,7 +178,7 @@ fn executing_again_leaves_the_state_of_one_execution() {
     assert_eq!(other, gradient);
 }
 
-/// Counts its calls.
+/// Counts calls of two kinds.
 const TICK: &str = "      SUBROUTINE TICK(I)
       INTEGER TICKS(2)
       SAVE TICKS
@@ -244,27 +244,26 @@ fn nothing_is_executed_more_than_twice() {
     assert_eq!(checked(&run(dir, "local", false)).1[0], 120.0);
 }
 
-/// Each step of this model records 312 MB, so that it does not suffice to execute steps again; and in 10 steps, what calls in
+/// Each step of this model records 384 MB, so that it does not suffice to execute steps again; and in 10 steps, what calls in
 /// them start from takes 512 MB. Both are executed again, so that the subroutines in a step are executed three times.
 #[test]
 fn long_steps_and_calls_in_them_are_executed_again() {
     let dir = sandbox();
     let dir = dir.path();
-    let turn = |name: &str, a: &str| {
+    let turn = |name: &str| {
         format!(
             "      SUBROUTINE {name}(A)
       INTEGER N
       PARAMETER (N = 800000)
-      DOUBLE PRECISION A, U(N), V(N), W(N), COUNTED
+      DOUBLE PRECISION A, U(N), V(N), W(N)
       COMMON /STATE/ U, V
-      COMMON /CALLS/ COUNTED, L
       CALL TICK(2)
       DO I = 1, N
         W(I) = 0.3D0 + 0.1D0*U(I)
       END DO
       DO M = 1, 12
         DO I = 1, N
-          W(I) = W(I) + 1D-3*W(I)*W(I)*{a}
+          W(I) = W(I) + 1D-3*W(I)*W(I)*A
         END DO
       END DO
       DO I = 1, N
@@ -277,7 +276,7 @@ fn long_steps_and_calls_in_them_are_executed_again() {
     };
     let names = ["TURN1", "TURN2", "TURN3", "TURN4"];
     let calls: String = names.map(|n| format!("        CALL {n}(A)\n")).concat();
-    let subroutines = names.map(|n| turn(n, "A")).concat();
+    let subroutines = names.map(turn).concat();
     let text = format!(
         "      SUBROUTINE MODEL(X, Y)
       INTEGER N
@@ -317,6 +316,10 @@ fn long_steps_and_calls_in_them_are_executed_again() {
     let (same, counts) = checked(&run(dir, "twice", false));
     assert_eq!(counts, [10.0, 80.0]);
     assert_eq!(same, gradient);
+    let turns = names.map(str::to_lowercase).join(" ");
+    compiled(dir, "steps", &["-ext", "ext", "-nocheckpoint", &turns]);
+    assert!(!run_within(dir, "steps", "450000").status.success());
+    assert_eq!(checked(&run(dir, "steps", false)).1, [20.0, 80.0]);
 }
 
 /// A call that executes a fixed-point loop is not executed again: the loop iterates until it has converged, but only
@@ -338,29 +341,10 @@ C$AD FP-LOOP \"z\"
       END DO
       END
 ";
-    let tick = "      SUBROUTINE TICK(I)
-      INTEGER TICKS
-      SAVE TICKS
-      DATA TICKS /0/
-      TICKS = TICKS + I
-      RETURN
-      ENTRY TOTAL(J)
-      J = TICKS
-      END
-";
     write(dir, "s.f", format!("{}{relax}", model(calls)));
-    let count = "\n      CALL TOTAL(J)\n      COUNTED = J\n      PRINT *, XB\n";
-    let main = MAIN.replace("\n      PRINT *, XB\n", count);
-    write(dir, "main.f", format!("{main}{tick}"));
-    let described = "subroutine tick:
-  external:
-  shape: (param 1)
-  type: (integer())
-  ReadNotWritten:     (1)
-  NotReadThenWritten: (0)
-  ReadThenWritten:    (0)
-";
-    write(dir, "ext", described);
+    let main = MAIN.replace("\n      PRINT *, XB\n", COUNT);
+    write(dir, "main.f", format!("{main}{TICK}"));
+    write(dir, "ext", DESCRIBED);
     let ticks = |options: &[&str], name: &str| {
         compiled(dir, name, &[&["-ext", "ext"], options].concat());
         checked(&run(dir, name, false)).1[0]

@@ -229,8 +229,8 @@ struct AdjointEngine {
     most_growing: u64,
     /// The parts whose calls are joint ([`joint`]).
     joint: BTreeSet<usize>,
-    /// The parts in which all calls are split: those that are executed again as parts of joint calls
-    /// ([`repeated_calls`]), and those that fixed-point loops call ([`fixed_point`]).
+    /// The parts in which all calls are split: those that are executed again as parts of joint calls, except in time
+    /// steps ([`repeated_calls`]), and those that fixed-point loops call ([`fixed_point`]).
     only_split: BTreeSet<usize>,
     /// Whether there are procedures without source: no description says what they do with COMMON.
     lacks_source: bool,

@@ -401,23 +401,22 @@ impl<'a> CallCosts<'a> {
             let Some(cost) = self.known.get(&i).filter(|_| seen.insert(i)) else {
                 continue;
             };
-            let is_step = |i: usize| steps > 1.0 && self.is_step(i, steps, gains, &best);
-            // Whether nearly all that it does is one call of another part.
+            // Nearly all that a step does may be one call of another part, which is chosen in its place.
             let is_all_of_it = |c: usize, n: f64| {
                 let bytes = self.known.get(&c).map_or(0.0, |c| c.bytes);
-                n == 1.0 && bytes >= ALL_OF_STEP * cost.bytes
+                steps > 1.0 && n == 1.0 && bytes >= ALL_OF_STEP * cost.bytes
             };
-            let mut calls = cost.calls.iter().map(|(c, n)| (*c, *n));
-            let is_in_it = calls.any(|(c, n)| is_all_of_it(c, n) && is_step(c));
-            let is_chosen = !is_in_it && is_step(i);
-            if is_chosen {
+            let mut calls = cost.calls.iter();
+            let passes_on = calls.any(|(c, n)| is_all_of_it(*c, *n) && gains.contains_key(c));
+            let is_step = steps > 1.0 && !passes_on && self.is_step(i, steps, gains, &best);
+            if is_step {
                 chosen.steps.insert(i);
-            } else if best.better.contains(&i) && !is_in_it {
+            } else if best.better.contains(&i) && !passes_on {
                 chosen.others.insert(i);
                 continue;
             }
             let steps_of = |c: usize, n: f64| match steps > 1.0 {
-                true if !is_chosen && is_all_of_it(c, n) => steps,
+                true if !is_step && is_all_of_it(c, n) => steps,
                 true => 0.0,
                 false => steps * n,
             };

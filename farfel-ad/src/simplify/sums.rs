@@ -5,9 +5,7 @@
 //! adds up keeps them: there, each iteration waits for the one before, and with them only for one addition.
 
 use super::signs::terms_of;
-use farfel_lang::ir::{
-    BinOp, Block, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Unit, walk_block,
-};
+use farfel_lang::ir::{BinOp, Block, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Unit};
 use std::collections::HashSet;
 
 /// Rewrites increments of some arrays, which hold derivatives.
@@ -23,7 +21,8 @@ fn block(b: &mut Block, varying: Option<&HashSet<SymId>>, derivatives: &HashSet<
         }
         let own = match &s.kind {
             StmtKind::Do(d) => {
-                let mut own = assigned(&d.body);
+                let mut own = HashSet::new();
+                assigned(&d.body, &mut own);
                 if let DoControl::Count { var, .. } = d.control {
                     own.insert(var);
                 }
@@ -37,15 +36,16 @@ fn block(b: &mut Block, varying: Option<&HashSet<SymId>>, derivatives: &HashSet<
     }
 }
 
-/// The variables that a block assigns.
-fn assigned(block: &Block) -> HashSet<SymId> {
-    let mut found = HashSet::new();
-    walk_block(block, &mut |s| {
-        if let StmtKind::Assign(target, _) = &s.kind {
-            found.extend(target.base());
+/// The variables that a block assigns, other than in loops in it: each statement is looked at for one loop only.
+fn assigned(block: &[Stmt], found: &mut HashSet<SymId>) {
+    for s in block {
+        match &s.kind {
+            StmtKind::Assign(target, _) => found.extend(target.base()),
+            StmtKind::LogicalIf(_, inner) => assigned(std::slice::from_ref(inner), found),
+            StmtKind::Do(_) => {}
+            _ => s.blocks().into_iter().for_each(|b| assigned(b, found)),
         }
-    });
-    found
+    }
 }
 
 fn rewrite(s: &mut Stmt, varying: &HashSet<SymId>, derivatives: &HashSet<SymId>) {
@@ -90,6 +90,7 @@ fn without_parentheses(e: &Expr) -> &Expr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farfel_lang::ir::walk_block;
     use farfel_lang::print::print_expr;
     use farfel_lang::{Sources, resolve::resolve, syntax};
 
