@@ -1,7 +1,6 @@
 //! Loops without directives whose iterations are executed again instead of using a tape.
 
-mod support;
-use support::{CHECKED, FAST, expand, run};
+use crate::support::{CHECKED, FAST, expand, run};
 
 /// A main program around F(N, X, Y). It compares the derivatives by the adjoint and by the tangent, which
 /// need not agree bit for bit.

@@ -1,10 +1,9 @@
 //! SELECT CASE, named constructs and array statements: derivatives against differences, and errors.
 
-mod support;
+use crate::support::jacobian::{Case, check_cases};
+use crate::support::{check, expand};
 use insta::assert_snapshot;
 use std::borrow::Cow;
-use support::jacobian::{Case, check_cases};
-use support::{check, expand};
 
 const CASES: &[Case] = &[
     Case {

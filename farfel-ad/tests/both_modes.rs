@@ -1,9 +1,8 @@
 //! Constructs of Fortran in both modes: Jacobians by columns, by rows, and by differences.
 
-mod support;
+use crate::support::jacobian::{Case, check_cases, check_cases_with};
+use crate::support::{CHECKED, FAST, check, expand_warning};
 use insta::assert_snapshot;
-use support::jacobian::{Case, check_cases, check_cases_with};
-use support::{CHECKED, FAST, check, expand_warning};
 
 const CASES: &[(&str, &str)] = &[
     (

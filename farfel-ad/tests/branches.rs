@@ -1,8 +1,7 @@
 //! How the reverse sweep finds the arm of a branch, and what it executes there. Each adjoint is compared with
 //! differences.
 
-mod support;
-use support::differences::adjoint;
+use crate::support::differences::adjoint;
 
 /// The statements that open or divide a block, each with a statement behind it that divides or closes one.
 fn empty_arms(text: &str) -> Vec<&str> {

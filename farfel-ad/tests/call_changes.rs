@@ -1,9 +1,8 @@
 //! Calls that change only slices of arrays, or nothing unless a flag is set: adjoints keep no more than that, for calls of
 //! which only the values matter and for calls that are executed again. Each is compared with differences.
 
-mod support;
-use support::differences::{adjoint, program};
-use support::{CHECKED, FAST, compare, expand, run};
+use crate::support::differences::{adjoint, program};
+use crate::support::{CHECKED, FAST, compare, expand, run};
 
 /// F changes the flag ON between its calls of STEP, which changes D in COMMON. D is needed between them.
 fn with_flag(step: &str) -> String {

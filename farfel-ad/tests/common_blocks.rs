@@ -1,14 +1,12 @@
 //! COMMON blocks that units divide into different variables.
 
-mod support;
-
+use crate::support::check;
 use farfel_ad::passes::{Form, Forms, Goal, legalise};
 use farfel_lang::Sources;
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{self, NoIncludes, parse};
 use std::borrow::Cow;
-use support::check;
 
 /// The COMMON statements of a program below HEAD after its blocks have been divided in the same way.
 fn commons(text: &str, named: &[&str]) -> Vec<String> {

@@ -1,11 +1,9 @@
 //! Derivatives through dummy procedures that code outside of the program passes, together with their
 //! derivatives.
 
-mod support;
-
+use crate::support::{CHECKED, expand_exports, run};
 use farfel_ad::Builtin;
 use insta::assert_snapshot;
-use support::{CHECKED, expand_exports, run};
 
 /// Expands a program with exports, and runs it with code that calls them. Every line of the output has a name
 /// and two equal values.

@@ -7,12 +7,10 @@
 //! arguments are compared with a formula for their derivative, other functions of complex arguments with a
 //! complex step of their parts.
 
-mod support;
-
+use crate::support::{CHECKED, compare_by, expand, run};
 use farfel_lang::intrinsics::{ALL, Intrinsic, Op};
 use farfel_lang::ir::Type;
 use std::fmt::Write;
-use support::{CHECKED, compare_by, expand, run};
 
 const SINGLE: Type = Type::Real(4);
 const DOUBLE: Type = Type::Real(8);

@@ -1,8 +1,7 @@
 //! What cannot be differentiated is reported at its place.
 
-mod support;
+use crate::support::{self, expand};
 use insta::assert_snapshot;
-use support::expand;
 
 /// The errors of a program whose subroutine F is differentiated.
 fn errors(f: &str) -> String {

@@ -1,11 +1,10 @@
 //! Intrinsic functions of whole arrays, and declarations of Fortran 90: their derivatives against central
 //! differences, and errors at the right place.
 
-mod support;
+use crate::support::jacobian::{Case, check_cases};
+use crate::support::{self, CHECKED, check, expand, run};
 use insta::assert_snapshot;
 use std::borrow::Cow;
-use support::jacobian::{Case, check_cases};
-use support::{CHECKED, check, expand, run};
 
 const ARRAYS: &[Case] = &[
     Case {

@@ -1,7 +1,6 @@
 //! Terms in one derivative that adjoints propagate back as one term.
 
-mod support;
-use support::{CHECKED, FAST, compare, expand, run};
+use crate::support::{CHECKED, FAST, compare, expand, run};
 
 /// Computes the gradient of `Y`, which `body` computes, with respect to X and Z, by an adjoint and by differences.
 fn program(ty: &str, body: &str) -> String {

@@ -1,9 +1,7 @@
 //! Derivatives that the user provides, constant procedures, and rules for libraries in programs.
 
-mod support;
-
+use crate::support::{self, check, compare, expand, run_with_lapack};
 use insta::assert_snapshot;
-use support::{check, compare, expand, run_with_lapack};
 
 /// A procedure with a fixed-point iteration, its derivatives, and other uses of directives.
 const SOLVE: &str = "

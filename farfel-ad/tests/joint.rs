@@ -1,13 +1,12 @@
 //! Joint calls: the derivatives are the same as for split calls, and tapes are shorter.
 
-mod support;
+use crate::support::{CHECKED, expand, expand_with, run};
 use farfel_ad::analysis::{Analysis, analyse};
 use farfel_ad::{Bounded, Builtin};
 use farfel_lang::Sources;
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
-use support::{CHECKED, expand, expand_with, run};
 
 const TEXT: &str = include_str!("joint.ff");
 

@@ -1,9 +1,8 @@
 //! Both sweeps in one subprogram, for heads that end with a call.
 
-mod support;
+use crate::support::{CHECKED, FAST, compare, expand_with, run};
 use farfel_ad::Builtin;
 use insta::assert_snapshot;
-use support::{CHECKED, FAST, compare, expand_with, run};
 
 const CALLS: &str = "
       PROGRAM MAIN

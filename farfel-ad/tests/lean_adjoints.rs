@@ -1,8 +1,7 @@
 //! Adjoints as one would write them by hand: what happens once needs no tape, zeros are set where they are used,
 //! divisions share reciprocals, and increments are joined. Each is compared with differences.
 
-mod support;
-use support::differences::adjoint;
+use crate::support::differences::adjoint;
 
 #[test]
 fn what_happens_once_is_kept_in_variables() {

@@ -1,13 +1,11 @@
 //! The derivatives that are shipped for BLAS and LAPACK: each tangent against differences of the procedure
 //! itself, each adjoint against the tangent by the dot product identity.
 
-mod support;
-
+use crate::support::{self, run_with_lapack};
 use farfel_ad::custom_rules::bundled;
 use farfel_lang::ir::{ProcedureDirective, Program};
 use farfel_lang::print::{Options, print_program};
 use std::fmt::Write;
-use support::run_with_lapack;
 
 const CHECKED: &[&str] = &["-O0", "-fcheck=all"];
 

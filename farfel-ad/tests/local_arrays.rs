@@ -1,8 +1,6 @@
 //! The derivatives of local arrays are set to zero on entry only if something may be read that no statement has set.
 
-mod support;
-
-use support::{check, expand};
+use crate::support::{check, expand};
 
 /// A function of X with a local array A of three elements.
 fn program(body: &str) -> String {

@@ -1,8 +1,7 @@
 //! Subprograms with more statements, branches and loops than the limits of some passes, against differences.
 
-mod support;
+use crate::support::check;
 use std::fmt::Write as _;
-use support::check;
 
 /// The number of statements: several limits are at 300 and 1000.
 const STATEMENTS: usize = 1300;

@@ -1,7 +1,7 @@
 //! Loops with `!farfel: checkpoint(n)` and `!farfel: fixed-point`: the derivatives are the same as without
 //! the directive, and memory use is as the directive says.
 
-mod support;
+use crate::support::{self, CHECKED, FAST, expand, expand_with, run};
 use farfel_ad::analysis::analyse;
 use farfel_ad::{Bounded, Builtin, differentiate_all_warning};
 use farfel_lang::Sources;
@@ -9,7 +9,6 @@ use farfel_lang::lower::{Stage, lower};
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use insta::assert_snapshot;
-use support::{CHECKED, FAST, expand, expand_with, run};
 
 const CHECKPOINTS: &str = include_str!("marked_loops.ff");
 

@@ -1,8 +1,7 @@
 //! Calls of MPI in AD blocks: what they become, and what has no derivative. `tests/tests/mpi.rs` runs them.
 
-mod support;
+use crate::support::expand;
 use insta::assert_snapshot;
-use support::expand;
 
 /// The constants of MPI that the tests use.
 const CONSTANTS: &str = "

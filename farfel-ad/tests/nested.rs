@@ -1,8 +1,7 @@
 //! AD of AD.
 
-mod support;
+use crate::support::{self, FAST, check, expand, expand_exports};
 use farfel_ad::Builtin;
-use support::{FAST, check, expand, expand_exports};
 
 /// The example of the paper: an equilibrium, by Newton's method on derivatives of
 /// derivatives. Single precision is good to about 0.02 here, double precision to 1e-9.

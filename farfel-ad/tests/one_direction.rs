@@ -1,8 +1,6 @@
 //! Stretches of statements whose tangents are all multiples of one tangent, by which they are multiplied once.
 
-mod support;
-
-use support::{FAST, check, run};
+use crate::support::{FAST, check, run};
 
 /// The statements between `C = W` and `Y = R + S*T`. X varies, N is 6, M is 0.
 const STRETCHES: &[&str] = &[

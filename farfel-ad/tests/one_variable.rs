@@ -1,8 +1,6 @@
 //! Tangents of expressions in one variable, as a factor times a tangent, and of quotients.
 
-mod support;
-
-use support::{check, expand, run};
+use crate::support::{self, check, expand, run};
 
 const FLAGS: &[&str] = support::CHECKED;
 

@@ -1,9 +1,7 @@
 //! Array arguments whose declarations leave their sizes open: adjoints must save all of what calls overwrite.
 
-mod support;
-
+use crate::support::{FAST, check, compare, expand, run};
 use insta::assert_snapshot;
-use support::{FAST, check, compare, expand, run};
 
 /// A procedure whose derivatives are given. It is not known which elements of DY it gives values to.
 const RATE: &str = "

@@ -1,9 +1,7 @@
 //! Derivatives of powers with real exponents, which divide the power by its base, even where it has no digits
 //! left to divide.
 
-mod support;
-
-use support::{CHECKED, FAST, compare_by, expand, run};
+use crate::support::{CHECKED, FAST, compare_by, expand, run};
 
 /// First and second derivatives against formulas, in forward and reverse mode: where the power underflows, at
 /// bases of all sizes, in single precision, and at zero.

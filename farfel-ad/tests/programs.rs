@@ -2,9 +2,9 @@
 //! `F@(X, Y)` of three numbers, with what it calls; its Jacobian by AD is compared with
 //! central differences, and its values with those of the plain subroutine.
 
-mod support;
+use crate::support;
+use crate::support::jacobian::{Case, check_cases};
 use std::borrow::Cow;
-use support::jacobian::{Case, check_cases};
 
 const CONTROL: &[Case] = &[
     Case {

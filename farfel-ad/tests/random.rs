@@ -1,10 +1,8 @@
 //! Random programs: branches, loops, jumps, calls, COMMON, arrays. Jacobians by AD against differences.
 //! `FARFEL_AD_SEED=n` generates other programs than the default ones.
 
-mod support;
-
+use crate::support::jacobian::{Case, check_cases, check_second};
 use std::fmt::Write;
-use support::jacobian::{Case, check_cases, check_second};
 
 /// A small random number generator (Steele, Lea and Flood's SplitMix64), so that runs are reproducible.
 struct Random(u64);

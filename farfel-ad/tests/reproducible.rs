@@ -1,7 +1,6 @@
 //! The same source always gives the same text: caches and readers rely on this.
 
-mod support;
-use support::{expand, programs_that_check_themselves};
+use crate::support::{expand, programs_that_check_themselves};
 
 /// A hash table has another order each time it is created, even in one process.
 #[test]

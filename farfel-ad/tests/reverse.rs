@@ -5,13 +5,12 @@
 //! COMMON variables that the block assigns, and in cotangents that were not requested. Tangents come from the
 //! built-in engine.
 
-mod support;
+use crate::support::{CHECKED, FAST, compare, expand_with, run};
 use farfel_ad::{AdTool, Builtin};
 use farfel_lang::ir::{AdMode, Program, Request, Unit};
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources};
-use support::{CHECKED, FAST, compare, expand_with, run};
 
 /// An AD tool with the adjoints in its text, which have the names that requests give them.
 struct ByHand(&'static str);

@@ -1,8 +1,7 @@
 //! Gradients of subprograms with jumps: reverse mode against forward mode and differences.
 
-mod support;
+use crate::support::check;
 use std::fmt::Write;
-use support::check;
 
 /// Bodies of `SUBROUTINE Fi(X, Y, N)` with X of three elements.
 const CASES: &[&str] = &[

@@ -1,8 +1,7 @@
 //! Adjoints of calls that pass parts of one array as several arguments.
 
-mod support;
-use support::check;
-use support::jacobian::{Case, check_cases};
+use crate::support::jacobian::{Case, check_cases};
+use crate::support::{self, check};
 
 /// Subroutines that read parts of one array through several arguments.
 fn cases() -> Vec<Case> {

@@ -1,10 +1,9 @@
 //! Whole programs with ADR blocks. Their adjoints are made from tangents (see `support/by_columns.rs`), so
 //! that everything around the adjoints is tested.
 
-mod support;
+use crate::support::by_columns::ByColumns;
+use crate::support::{self, CHECKED, FAST, compare, expand_with, run};
 use farfel_ad::{AdTool, Builtin};
-use support::by_columns::ByColumns;
-use support::{CHECKED, FAST, compare, expand_with, run};
 
 fn check(source: &str, flags: &[&str], tolerance: f64) {
     for tool in [&ByColumns as &dyn AdTool, &Builtin] {

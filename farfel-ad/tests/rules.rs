@@ -1,11 +1,9 @@
 //! Every intrinsic function and every operator with every combination of types: tangents
 //! against central differences, extrapolated.
 
-mod support;
-
+use crate::support::{self, CHECKED, FAST, compare, expand, run};
 use farfel_lang::intrinsics::{ALL, Intrinsic, Op};
 use farfel_lang::ir::Type;
-use support::{CHECKED, FAST, compare, expand, run};
 
 /// A function of T: what it computes, with A, B (and variants) of some type that vary
 /// with T.

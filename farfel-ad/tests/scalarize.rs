@@ -1,11 +1,10 @@
 //! Array statements whose derivatives go element by element: both modes against differences,
 //! each other, and themselves.
 
-mod support;
+use crate::support::jacobian::{Case, check_cases};
+use crate::support::{self, check, expand};
 use insta::assert_snapshot;
 use std::borrow::Cow;
-use support::jacobian::{Case, check_cases};
-use support::{check, expand};
 
 macro_rules! cases {
     ($($name:literal: $text:literal,)*) => {

@@ -1,7 +1,6 @@
 //! Values that a statement and its derivative use more than once.
 
-mod support;
-use support::{check, expand};
+use crate::support::{check, expand};
 
 /// The integrand of an elliptic integral of the third kind, as in quadratures of it.
 #[test]

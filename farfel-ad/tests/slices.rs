@@ -1,8 +1,7 @@
 //! Calls in loops that overwrite slices of arrays: adjoints keep the slice, where it is known, and the whole array
 //! elsewhere. Each is compared with differences.
 
-mod support;
-use support::differences::adjoint;
+use crate::support::differences::adjoint;
 
 /// F with a loop over slices that SET overwrites; D is an argument of SET, or in COMMON.
 fn with_loop(declarations: &str, call: &str) -> String {

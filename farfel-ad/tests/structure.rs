@@ -1,11 +1,9 @@
 //! Units compute the same after jumps have been removed.
 
-#[path = "structure/generate.rs"]
 mod generate;
-mod support;
-#[path = "structure/table.rs"]
 mod table;
 
+use crate::support::{FAST, run};
 use farfel_ad::passes::{Form, Forms, Goal, legalise};
 use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::ir::{Program, StmtKind, walk_block};
@@ -14,7 +12,6 @@ use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{self, NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources};
 use std::borrow::Cow;
-use support::{FAST, run};
 
 /// Reads a program, which must have no errors.
 fn read(text: &str) -> Program {

@@ -1,9 +1,8 @@
 //! Tapes: the places of values, and tapes whose size is not known in advance, which grow.
 
-mod support;
+use crate::support::differences::program;
+use crate::support::{CHECKED, FAST, check, compare, expand, expand_with, run};
 use farfel_ad::Bounded;
-use support::differences::program;
-use support::{CHECKED, FAST, check, compare, expand, expand_with, run};
 
 /// Iterates as often as a variable says, and changes the values that it started from: an argument, and a
 /// variable in COMMON.

@@ -1,8 +1,7 @@
 //! Derivatives of higher order in one direction.
 
-mod support;
+use crate::support::{FAST, check, expand, run};
 use std::fmt::Write;
-use support::{FAST, check, expand, run};
 
 /// The order of the derivatives that are checked.
 const ORDER: usize = 5;

@@ -1,7 +1,6 @@
 //! Texts, and values of all other types, that reverse sweeps need and forward sweeps overwrite.
 
-mod support;
-use support::{check, expand};
+use crate::support::{check, expand};
 
 /// Derivatives of `F(X, Y)` by reverse mode, and second derivatives by all four ways of nesting, against
 /// differences. `units` has F and what it calls. In it, `@[C]` is a number with a derivative that depends on

@@ -1,8 +1,7 @@
 //! Values that no derivative needs are not computed in adjoints, so that what they would overwrite is not recorded.
 
-mod support;
-use support::differences::program;
-use support::{CHECKED, FAST, compare, expand, run};
+use crate::support::differences::program;
+use crate::support::{CHECKED, FAST, compare, expand, run};
 
 #[test]
 fn elements_that_are_not_read_later_are_not_recorded() {

@@ -4,8 +4,7 @@
 //! second twice the first: the results must be the same, and those of the second direction exactly twice
 //! those of the first.
 
-mod support;
-
+use crate::support;
 use farfel_ad::{AdTool, Builtin, differentiate_all};
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::ir::{

@@ -235,7 +235,7 @@ fn child_process() {
 fn child(task: &str, settings: &CacheSettings, seed: usize) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "child_process", "--nocapture"])
+        .args(["--exact", "cache::child_process", "--nocapture"])
         .env("FARFEL_TEST_TASK", task)
         .env("FARFEL_TEST_DIR", settings.directory.as_ref().unwrap())
         .env("FARFEL_TEST_SEED", seed.to_string())

@@ -1,6 +1,6 @@
 //! Tests of programs with errors: each line of the snapshot is `line:column code message | help`.
 
-mod common;
+use crate::common;
 
 /// A description and a program.
 const CASES: &[(&str, &str)] = &[

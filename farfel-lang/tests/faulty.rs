@@ -2,11 +2,10 @@
 //!
 //! The files in `tests/faulty` contain programs. Each begins with a line `== description`, and
 //! after a line `--` follows what Farfel reports: `line:column code message | help`. For a correct
-//! program nothing follows. `FARFEL_UPDATE=1 cargo test -p farfel-lang --test faulty` writes the
+//! program nothing follows. `FARFEL_UPDATE=1 cargo test -p farfel-lang --test main faulty` writes the
 //! current messages; review the difference.
 
-mod common;
-
+use crate::common;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,9 +2,7 @@
 //!
 //! `fuzz/corpus` has a folder for each target of `fuzz/fuzz_targets`.
 
-#[path = "common/any_text.rs"]
-mod any_text;
-
+use crate::common::any_text;
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::Path;

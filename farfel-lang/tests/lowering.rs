@@ -1,8 +1,6 @@
 //! Tests of every stage of lowering: what it prints, and that the result computes the same.
 
-mod common;
-
-use common::{lowered, printed, run};
+use crate::common::{self, lowered, printed, run};
 use farfel_lang::lower::Stage;
 
 const PAPER: &str = include_str!("lowering/paper.ff");

@@ -1,9 +1,7 @@
 //! Tests of the names that lowering chooses: they do not change when other code does, and they are
 //! distinct.
 
-mod common;
-
-use common::lowered;
+use crate::common::{self, lowered};
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::lower::Stage;
 use farfel_lang::print::{Options, print_unit};

@@ -1,9 +1,7 @@
 //! Tests that random programs made of all kinds of statements, printed in either form, read back
 //! unchanged, with the same names and types.
 
-#[path = "common/any_text.rs"]
-mod any_text;
-
+use crate::common::any_text;
 use proptest::prelude::*;
 
 /// Statements that may appear among the specifications, in this order.

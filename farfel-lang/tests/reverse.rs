@@ -1,8 +1,6 @@
 //! Tests of the staging of ADR blocks.
 
-mod common;
-
-use common::{lowered, printed};
+use crate::common::{lowered, printed};
 use farfel_lang::lower::Stage;
 
 /// A description and a program.

@@ -1,7 +1,6 @@
 //! Tests where variables are stored, against the rules of arithmetic and against gfortran.
 
-mod common;
-
+use crate::common;
 use farfel_lang::ir::{Program, SymId};
 use farfel_lang::storage::{Constants, StorageLayout, UnitStorage, Value};
 use farfel_lang::{Sources, resolve::resolve, syntax};

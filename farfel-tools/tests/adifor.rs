@@ -1,8 +1,6 @@
 //! The ADIFOR 2 adapter, with output that is written by hand in ADIFOR's conventions.
 
-#[path = "../../farfel-ad/tests/support/mod.rs"]
-mod support;
-
+use crate::support;
 use farfel_ad::AdTool;
 use farfel_lang::ir::{AdMode, Program, Request};
 use farfel_lang::print::print_program;

@@ -4,14 +4,10 @@
 
 #![allow(clippy::print_stderr)] // says what was skipped
 
-#[path = "../../farfel-ad/tests/support/mod.rs"]
-mod support;
-#[path = "tapenade/mod.rs"]
-mod tapenade;
-
-use support::{CHECKED, FAST, compare};
-use tapenade::program::read;
-use tapenade::tool::tools;
+use crate::support::{self, CHECKED, FAST, compare};
+use crate::tapenade;
+use crate::tapenade::program::read;
+use crate::tapenade::tool::tools;
 
 /// Differentiates and runs a program; every line that it prints is `name value expected`.
 fn check(text: &str, flags: &[&str], tolerance: f64) {

@@ -3,18 +3,14 @@
 
 #![allow(clippy::print_stderr)] // in what it shares with other tests
 
-#[path = "../../farfel-ad/tests/support/mod.rs"]
-mod support;
-#[path = "tapenade/mod.rs"]
-mod tapenade;
-
+use crate::support::{self, CHECKED, FAST, compare};
+use crate::tapenade;
+use crate::tapenade::program::read;
+use crate::tapenade::tool::drop_in;
 use farfel_ad::{AdTool, Builtin};
 use farfel_lang::Diagnostic;
 use farfel_lang::ir::{AdMode, Program, Request, Unit};
 use farfel_tools::tapenade::{Options, Tapenade, Version};
-use support::{CHECKED, FAST, compare};
-use tapenade::program::read;
-use tapenade::tool::drop_in;
 
 fn tool(version: Version) -> Tapenade {
     drop_in(version, Options::default())

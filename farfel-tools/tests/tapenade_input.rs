@@ -1,13 +1,10 @@
 //! The jobs of the Tapenade adapter: command lines and input, without a Tapenade.
 
-#[path = "tapenade/mod.rs"]
-mod tapenade;
-
+use crate::tapenade::program::read;
 use farfel_ad::{Builtin, differentiate_all};
 use farfel_lang::ir::AdMode;
 use farfel_tools::external::Job;
 use farfel_tools::tapenade::{Options, Version, job};
-use tapenade::program::read;
 
 const PAPER: &str = include_str!("../../example-project/fortran-main/paper.ff");
 const OLD: Version = Version { major: 3, minor: 6 };

@@ -1,16 +1,13 @@
 //! How the Tapenade adapter handles outputs, messages and failures. The outputs are written by
 //! hand, in Tapenade's conventions.
 
-#[path = "tapenade/mod.rs"]
-mod tapenade;
-
+use crate::tapenade::canned::{answering, writing};
+use crate::tapenade::program::{Source, read};
 use farfel_ad::AdTool;
 use farfel_lang::ir::{AdMode, Request};
 use farfel_lang::print::{Options as PrintOptions, print_unit};
 use farfel_tools::external::{RunError, RunResult};
 use farfel_tools::tapenade::{Options, Tapenade, needs_support};
-use tapenade::canned::{answering, writing};
-use tapenade::program::{Source, read};
 
 /// Returns the units that `tool` generates for HEAD, and its warnings, or its errors.
 fn derive(tool: &Tapenade, source: &Source, request: &Request) -> Result<String, String> {

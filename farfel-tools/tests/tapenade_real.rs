@@ -1,16 +1,12 @@
 //! The adapter with the drop-in, and with a real Tapenade. These tests report on standard error if
 //! they did not run with the latter because TAPENADE_HOME is not set.
 
-#[path = "../../farfel-ad/tests/support/mod.rs"]
-mod support;
-#[path = "tapenade/mod.rs"]
-mod tapenade;
-
+use crate::support::{self, CHECKED, FAST, compare, run};
+use crate::tapenade;
+use crate::tapenade::program::{Source, read};
+use crate::tapenade::tool::{real, tools};
 use farfel_lang::ir::{AdMode, Request};
 use farfel_tools::tapenade::Options;
-use support::{CHECKED, FAST, compare, run};
-use tapenade::program::{Source, read};
-use tapenade::tool::{real, tools};
 
 /// The paper's example: five chained runs.
 #[test]

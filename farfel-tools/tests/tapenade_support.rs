@@ -1,9 +1,6 @@
 //! The run-time support of adjoints, compiled and driven from Fortran.
 
-#[path = "tapenade/mod.rs"]
-mod tapenade;
-
-use tapenade::support::run;
+use crate::tapenade::support::run;
 
 /// Compiles and runs a program; it prints `T` for each condition that holds.
 fn all_true(fortran: &str, lines: usize) {

@@ -1,4 +1,4 @@
-//! Checks the rules for crates and modules in ARCHITECTURE.md against the sources.
+//! Checks the rules for crates and modules in ARCHITECTURE.md against the sources, and that each file with tests runs.
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graphmap::DiGraphMap;
@@ -368,10 +368,50 @@ fn tables_of_modules_are_complete() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
+/// Returns the `Cargo.toml` of a folder of the workspace.
+fn manifest(folder: &str) -> toml_edit::DocumentMut {
+    let text = std::fs::read_to_string(workspace().join(folder).join("Cargo.toml")).unwrap();
+    text.parse().unwrap()
+}
+
+/// Each file in a folder of tests is a module of its `main.rs`, or a program that `Cargo.toml` lists: otherwise nothing
+/// would run it.
+#[test]
+fn every_file_of_tests_runs() {
+    let top = manifest("");
+    let mut checked = 0;
+    for member in top["workspace"]["members"].as_array().unwrap() {
+        let member = member.as_str().unwrap();
+        let tests = workspace().join(member).join("tests");
+        let Ok(entries) = std::fs::read_dir(&tests) else {
+            continue;
+        };
+        let files = entries.map(|e| e.unwrap().path());
+        let files = files.filter(|f| f.extension().is_some_and(|e| e == "rs"));
+        let mut missing: BTreeSet<String> = files
+            .map(|f| f.file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        let manifest = manifest(member);
+        let found = manifest["package"].get("autotests");
+        assert_eq!(found.and_then(|a| a.as_bool()), Some(false), "{member}");
+        for program in manifest["test"].as_array_of_tables().unwrap() {
+            missing.remove(program["name"].as_str().unwrap());
+        }
+        let main = std::fs::read_to_string(tests.join("main.rs")).unwrap();
+        for item in syn::parse_file(&main).unwrap().items {
+            if let syn::Item::Mod(module) = item {
+                missing.remove(&module.ident.to_string());
+            }
+        }
+        assert!(missing.is_empty(), "{}: {missing:?}", tests.display());
+        checked += 1;
+    }
+    assert!(checked > 7, "{checked}");
+}
+
 /// Returns the crates of the workspace on which a crate depends.
 fn dependencies(name: &str) -> BTreeSet<String> {
-    let text = std::fs::read_to_string(workspace().join(name).join("Cargo.toml")).unwrap();
-    let manifest: toml_edit::DocumentMut = text.parse().unwrap();
+    let manifest = manifest(name);
     let table = manifest["dependencies"].as_table_like().unwrap();
     let names = table.iter().map(|(n, _)| n.to_owned());
     names.filter(|n| n.starts_with("farfel-")).collect()

@@ -2,14 +2,12 @@
 //! terminal.
 #![cfg(unix)]
 
-mod support;
-
+use crate::support::Project;
 use farfel_driver::{Config, Error, Session, render::render};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::Project;
 
 const SUBROUTINE: &str = "      SUBROUTINE S(I)\n      I = 7\n      END\n";
 

@@ -1,7 +1,6 @@
 //! The functions that Rust can call, and their effects.
 
-mod support;
-use support::Project;
+use crate::support::Project;
 
 const KINDS: &str = "\
 C     Sum of two numbers.

@@ -2,45 +2,13 @@
 //! and their messages if there is no compiler.
 #![cfg(target_os = "linux")]
 
-#[path = "support/script.rs"]
-mod script;
-mod support;
-
+use crate::script::{KIND, Script, library, program};
+use crate::support::Project;
 use farfel_tests::{farfel_path, repository, sandbox};
-use script::{Script, library, program};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use support::Project;
-
-/// Selects the build script of the test below.
-const KIND: &str = "KIND_OF_SCRIPT";
-
-#[test]
-#[ignore = "this is the build script of the other tests"]
-fn the_build_script() {
-    let build = farfel_build::Build::new();
-    match std::env::var(KIND).as_deref() {
-        Ok("builder") => build
-            .source("src/a.ff")
-            .source("src/deep")
-            .real_kind(8)
-            .flag("-fno-inline")
-            .set("exports", ["ALPHA"])
-            .export("GAMMA")
-            .lint("unused-variable", farfel_build::Level::Allow)
-            .set("save-all", true)
-            .compile(),
-        Ok("wrong") => build.set("real-knd", 8).compile(),
-        Ok("try") => {
-            let built = build.try_compile();
-            let _ = write!(std::io::stderr(), "{built:?}");
-        }
-        _ => script::be_it(),
-    }
-}
 
 /// The outcome of a run: its exit status, its lines for cargo, its other output, its files.
 #[derive(Debug, PartialEq)]

@@ -1,14 +1,12 @@
 //! Loops with `!farfel: checkpoint(n, disk = m)`: gradients with states in files, and processes that are killed and
 //! started again.
 
-mod support;
-
+use crate::support::Project;
 use farfel_tests::{farfel, sandbox, write};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use support::Project;
 use tempfile::TempDir;
 
 /// A heat equation with everything a state can consist of: arrays, COMMON that the loop's unit does not declare, a

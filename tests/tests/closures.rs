@@ -1,7 +1,6 @@
 //! Procedures that Rust passes to Fortran subprograms.
 
-mod support;
-use support::Project;
+use crate::support::Project;
 
 const SOURCE: &str = "\
 C     A zero of F, by secants.

@@ -1,7 +1,6 @@
 //! COMMON blocks that Rust reads and sets, without instances.
 
-mod support;
-use support::Project;
+use crate::support::Project;
 
 fn project(name: &str, settings: &str) -> Project {
     let p = Project::new(name, name);

@@ -1,9 +1,8 @@
 //! Derivatives of subprograms from the setting `derive`, called from Rust.
 
-mod support;
+use crate::support::Project;
 use std::path::Path;
 use std::process::Command;
-use support::Project;
 
 const SETTINGS: &str = "
 [package.metadata.farfel]

@@ -3,22 +3,12 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stderr)] // says what was skipped
 
-#[path = "support/script.rs"]
-mod script;
-mod support;
-
-use script::{Script, ScriptOutput, assert_same, built, library, program, sandbox};
+use crate::script::{self, Script, ScriptOutput, assert_same, built, library, program, sandbox};
+use crate::support::Project;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
-use support::Project;
-
-#[test]
-#[ignore = "this is the build script of the other tests"]
-fn the_build_script() {
-    script::be_it();
-}
 
 /// All files below a directory, sorted.
 fn files(dir: &Path) -> Vec<PathBuf> {

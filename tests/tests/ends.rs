@@ -1,9 +1,8 @@
 //! Code that would end the process, or never end, called from Rust; labels in programs.
 
-mod support;
+use crate::support::Project;
 use farfel_driver::{Config, Session};
 use std::path::Path;
-use support::Project;
 
 #[test]
 fn calls_end_and_the_process_goes_on() {

@@ -1,7 +1,6 @@
 //! ENTRY points and alternate returns, called from Rust.
 
-mod support;
-use support::Project;
+use crate::support::Project;
 
 fn project(name: &str, settings: &str, main: &str) -> Project {
     let p = Project::new(name, name);

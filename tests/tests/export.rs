@@ -3,6 +3,7 @@
 // Ignored tests report why.
 #![allow(clippy::print_stderr)]
 
+#[allow(dead_code)] // it uses some of it
 mod support;
 
 use std::ffi::OsString;

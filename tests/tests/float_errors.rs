@@ -1,7 +1,6 @@
 //! The setting `float-errors`.
 
-mod support;
-use support::Project;
+use crate::support::Project;
 
 #[test]
 fn floating_point_exceptions_are_errors() {

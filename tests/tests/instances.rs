@@ -1,7 +1,6 @@
 //! Libraries with instances, which own COMMON and saved variables.
 
-mod support;
-use support::Project;
+use crate::support::Project;
 
 const SETTINGS: &str = "\
 [package.metadata.farfel]

@@ -2,17 +2,15 @@
 //! right.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use farfel_driver::Session;
 
+use crate::support::Project;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use support::Project;
 
 /// A gfortran that hangs while there is a file `hang` beside it, together with a sleeping child process.
 fn compiler(directory: &Path) -> PathBuf {

@@ -1,11 +1,9 @@
 //! Tapes and other large arrays of derivatives: their memory stays with the thread between calls.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support::Project;
 use farfel_tests::{farfel, fixed, sandbox, write};
 use std::process::Command;
-use support::Project;
 
 /// Gradients with tapes of known and of unknown sizes, a Jacobian in many directions, and ways to leave them.
 const SOURCE: &str = "\

@@ -1,11 +1,8 @@
 //! Errors and warnings in formats for programs, and `farfel check` of a project.
 #![cfg(unix)]
 
-#[path = "support/script.rs"]
-mod script;
-
+use crate::script::program;
 use farfel_tests::{farfel, farfel_path, fixed, repository, sandbox, write};
-use script::program;
 use serde_json::Value;
 use snapbox::str;
 use std::fs;

@@ -4,15 +4,13 @@
 
 #![allow(clippy::print_stderr)] // says what was skipped
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::support::Project;
 use farfel_tests::{farfel_path, repository};
-use support::Project;
 use tempfile::TempDir;
 
 /// An installed MPI.

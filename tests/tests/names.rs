@@ -1,16 +1,7 @@
 //! An additional block or copy in one subprogram: the code of other subprograms is not built again.
 #![cfg(target_os = "linux")]
 
-#[path = "support/script.rs"]
-mod script;
-
-use script::{Script, assert_same};
-
-#[test]
-#[ignore = "this is the build script of the other tests"]
-fn the_build_script() {
-    script::be_it();
-}
+use crate::script::{Script, assert_same};
 
 const BLOCK: &str = "      ADF(X)
       E = CUBE(X)

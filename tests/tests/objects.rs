@@ -1,9 +1,8 @@
 //! Libraries of several objects mean the same as libraries of a single one.
 
-mod support;
+use crate::support::Project;
 use std::fmt::Write as _;
 use std::fs;
-use support::Project;
 
 /// Everything that can be shared between objects: short and long subprograms that several exported ones
 /// reach, COMMON with initial values, ENTRY, STOP, saved state, derivatives through shared code, and calls

@@ -1,7 +1,6 @@
 //! Derivatives of Fortran functions in the crates that ask for them: argmin and num-dual.
 
-mod support;
-use support::Project;
+use crate::support::Project;
 
 const SETTINGS: &str = r#"
 [package.metadata.farfel]

@@ -1,19 +1,10 @@
 //! A build after arbitrary edits gives the same result as a fresh build.
 #![cfg(target_os = "linux")]
 
-#[path = "support/script.rs"]
-mod script;
-
-use script::{Script, assert_same};
+use crate::script::{Script, assert_same};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-
-#[test]
-#[ignore = "this is the build script of the other tests"]
-fn the_build_script() {
-    script::be_it();
-}
 
 /// A pseudorandom number generator, the same in each run.
 struct Dice(u64);

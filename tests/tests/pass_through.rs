@@ -1,13 +1,11 @@
 //! Files that gfortran compiles as they are, because a setting names them or because they are modern Fortran.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
+use crate::support::Project;
 use farfel_driver::timings::{StepOrigin, Timings};
 use farfel_tests::{farfel, fixed, sandbox, write};
-use support::Project;
 
 /// A program whose files are in an order in which they cannot be compiled: A uses GRID, whose submodule is
 /// before it, and GRID uses KINDS. FORTRAN 77 calls modern Fortran, which calls back, and both use a COMMON

@@ -2,18 +2,9 @@
 //! on where, when and with how many workers they are built.
 #![cfg(target_os = "linux")]
 
-#[path = "support/script.rs"]
-mod script;
-
-use script::{Script, assert_same, built, library, program, sandbox};
+use crate::script::{Script, assert_same, built, library, program, sandbox};
 use std::fs;
 use std::path::Path;
-
-#[test]
-#[ignore = "this is the build script of the other tests"]
-fn the_build_script() {
-    script::be_it();
-}
 
 /// Returns the results of a fresh build of the same sources.
 fn clean(script: &Script, dir: &Path) -> (Vec<u8>, Vec<u8>) {

@@ -1,10 +1,9 @@
 //! When the build script runs, and the messages that people see after an error.
 
-mod support;
+use crate::support::{Project, Ran};
 use farfel_driver::timings::{StepOrigin, StepTime, Timings};
 use std::fs;
 use std::process::Command;
-use support::{Project, Ran};
 
 const CALLER: &str =
     "farfel_runtime::include_bindings!();\nfn main() {\n    println!(\"{}\", value());\n}\n";

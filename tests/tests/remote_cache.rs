@@ -1,12 +1,10 @@
 //! The shared cache with real servers on this machine: Redis, WebDAV, plain HTTP, a directory; and with
 //! servers that hang, lie, refuse and crash.
 
-mod servers;
-
+use crate::servers::{self, Behaviour, Redis, Web};
 use farfel_driver::CacheSettings;
 use farfel_driver::cache::{self, Cache, Entry, Key, Origin};
 use farfel_tests::{fixed, sandbox};
-use servers::{Behaviour, Redis, Web};
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -3,13 +3,11 @@
 // It reports what is not tested.
 #![allow(clippy::print_stderr)]
 
-mod support;
-
+use crate::support::Project;
 use farfel_tests::corpora::{directory, obtain};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::Project;
 
 const SETTINGS: &str = "
 [dependencies.num-dual]

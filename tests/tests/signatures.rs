@@ -1,7 +1,6 @@
 //! Short functions in front of those with all arguments.
 
-mod support;
-use support::Project;
+use crate::support::Project;
 
 const SETTINGS: &str = "
 [package.metadata.farfel]

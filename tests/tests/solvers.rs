@@ -4,6 +4,7 @@
 // Ignored tests report why.
 #![allow(clippy::print_stderr)]
 
+#[allow(dead_code)] // it uses some of it
 mod support;
 
 use std::fs;

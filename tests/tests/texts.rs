@@ -1,7 +1,6 @@
 //! CHARACTER arguments, arrays, results and arguments of closures, with values.
 
-mod support;
-use support::Project;
+use crate::support::Project;
 
 const SETTINGS: &str = "[package.metadata.farfel]\n";
 

@@ -2,22 +2,13 @@
 //! again and again, at any point. The next one that is not killed gives the same result as a fresh build.
 #![cfg(target_os = "linux")]
 
-#[path = "support/script.rs"]
-mod script;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::script::{Script, assert_same, library, program};
 use farfel_tests::{farfel_path, sandbox};
-use script::{Script, assert_same, library, program};
-
-#[test]
-#[ignore = "this is the build script of the other tests"]
-fn the_build_script() {
-    script::be_it();
-}
 
 /// Creates programs that log when they begin and end, and take some time.
 fn tools(dir: &Path) -> PathBuf {

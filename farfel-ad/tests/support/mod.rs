@@ -1,5 +1,4 @@
 //! Shared by the tests of differentiation: from Farfel text to the output of the compiled program.
-#![allow(dead_code)]
 
 pub mod by_columns;
 pub mod differences;

@@ -1,5 +1,5 @@
 //! Properties that must hold for any text. The fuzz targets use this file, too.
-#![allow(dead_code)]
+#![allow(dead_code)] // each target uses some of it
 
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::ir::{Level, Program, verify};

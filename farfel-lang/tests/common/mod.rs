@@ -1,5 +1,6 @@
 //! The only way in which tests run the compiler.
-#![allow(dead_code)]
+
+pub mod any_text;
 
 use farfel_lang::ir::Program;
 use farfel_lang::lower::{Lowered, Stage, lower};

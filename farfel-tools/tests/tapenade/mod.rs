@@ -1,5 +1,4 @@
 //! Helpers for the tests of the Tapenade adapter.
-#![allow(dead_code)]
 
 pub mod canned;
 pub mod program;

@@ -1,5 +1,4 @@
 //! Projects as a user would have them, built by cargo.
-#![allow(dead_code)] // each test file uses some of it
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,21 +1,44 @@
 //! A build script without cargo: it does the same, and need not be compiled for each test. It is the test
 //! program itself, started again.
-#![allow(dead_code)] // each test file uses some of it
 
 use farfel_driver::timings::{StepOrigin, Timings};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// The environment variable that tells a test to act as the build script.
+/// The environment variable that tells the test below to act as the build script.
 const MARK: &str = "FARFEL_TEST_SCRIPT";
 
-/// The body of the test `the_build_script`, when it is started by a [`Script`].
-pub fn be_it() {
-    if std::env::var_os(MARK).is_some() {
-        farfel_build::compile();
+/// Selects another build script than the usual one.
+pub const KIND: &str = "KIND_OF_SCRIPT";
+
+#[test]
+#[ignore = "this is the build script of other tests"]
+fn the_build_script() {
+    if std::env::var_os(MARK).is_none() {
+        return;
+    }
+    let build = farfel_build::Build::new();
+    match std::env::var(KIND).as_deref() {
+        Ok("builder") => build
+            .source("src/a.ff")
+            .source("src/deep")
+            .real_kind(8)
+            .flag("-fno-inline")
+            .set("exports", ["ALPHA"])
+            .export("GAMMA")
+            .lint("unused-variable", farfel_build::Level::Allow)
+            .set("save-all", true)
+            .compile(),
+        Ok("wrong") => build.set("real-knd", 8).compile(),
+        Ok("try") => {
+            let built = build.try_compile();
+            let _ = write!(std::io::stderr(), "{built:?}");
+        }
+        _ => farfel_build::compile(),
     }
 }
 
@@ -119,7 +142,8 @@ impl Script {
     pub fn command(&self) -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["the_build_script", "--exact", "--ignored", "--nocapture"])
+            .arg("script::the_build_script")
+            .args(["--exact", "--ignored", "--nocapture"])
             .current_dir(&self.root);
         for (name, _) in std::env::vars() {
             if name.starts_with("FARFEL") || name.ends_with("MAKEFLAGS") || name == "FC" {

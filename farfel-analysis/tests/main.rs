@@ -1,0 +1,4 @@
+//! The tests of this folder: one program, which is linked once. A new file has to be listed here.
+
+mod dataflow;
+mod effects;

@@ -1,0 +1,6 @@
+//! The tests of this folder: one program, which is linked once. A new file has to be listed here.
+
+mod assembled;
+mod cache;
+mod preprocess;
+mod programs;
