@@ -1,8 +1,11 @@
 //! Projects as a user would have them, built by cargo.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+use std::thread::{self, ThreadId};
 
 /// A crate in a directory of its own, which an earlier run may have left.
 pub struct Project {
@@ -17,8 +20,16 @@ pub struct Ran {
 }
 
 impl Project {
-    /// Creates a package `name` in a directory that may have another name.
+    /// Creates a package `name` in a directory that may have another name. Tests run at the same time and
+    /// share a target directory: each needs names that no other has.
+    #[track_caller]
     pub fn new(directory: &str, name: &str) -> Project {
+        static TAKEN: Mutex<BTreeMap<String, ThreadId>> = Mutex::new(BTreeMap::new());
+        for name in [format!("projects/{directory}"), format!("package {name}")] {
+            let by = thread::current().id();
+            let owner = *TAKEN.lock().unwrap().entry(name.clone()).or_insert(by);
+            assert_eq!(owner, by, "another test has `{name}`");
+        }
         let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join("projects");
         let directory = base.join(directory);
         // It may not exist.
