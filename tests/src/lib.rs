@@ -37,7 +37,8 @@ pub fn farfel_path() -> PathBuf {
 /// `[DIR]` and this repository is `[FARFEL]`.
 ///
 /// Projects of all tests share one target directory, so that their dependencies are compiled once; it is not
-/// the repository's own, which cargo may keep locked.
+/// the repository's own, which cargo may keep locked. Packages of one name overwrite each other there, and tests
+/// run at the same time: each test needs other names for what it builds.
 pub fn farfel(dir: &Path) -> Command {
     command(&farfel_path(), dir)
 }

@@ -243,9 +243,9 @@ END
 ";
     write(&solvers, "fortran/root.ff", fixed(newton));
 
-    let app = dir.path().join("app");
+    let app = dir.path().join("printed");
     let dependencies = libraries("toml")[1].replace("farfel-runtime = \"0.1\"", &runtime);
-    let package = "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n";
+    let package = "[package]\nname = \"printed\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n";
     write(
         &app,
         "Cargo.toml",

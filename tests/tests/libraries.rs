@@ -32,7 +32,7 @@ fn library(dir: &Path, name: &str, version: &str, links: &str, more: &str, fortr
 }
 
 /// ROOT counts its calls, in a COMMON block. SHIFT is private to the library.
-fn solvers(factor: u32) -> String {
+fn roots(factor: u32) -> String {
     fixed(&format!(
         "FUNCTION ROOT(F, X0, N)
 IMPLICIT DOUBLE PRECISION (A-H, O-Z)
@@ -66,7 +66,7 @@ END
     ))
 }
 
-/// Uses `solvers`, and has its own SHIFT.
+/// Uses `roots`, and has its own SHIFT.
 const OPTIMA: &str = "FUNCTION ARGMAX(F, X0, N)
 IMPLICIT DOUBLE PRECISION (A-H, O-Z)
 EXTERNAL F
@@ -90,7 +90,7 @@ PEAK = ARGMAX(HILL, 1D0, 20)
 END
 ";
 
-/// Uses another version of `solvers`, and has its own SHIFT and a COMMON block that must not affect `optima`.
+/// Uses another version of `roots`, and has its own SHIFT and a COMMON block that must not affect `optima`.
 const PHYSICS: &str = "DOUBLE PRECISION FUNCTION KEPLER(AMEAN, ECC)
 IMPLICIT DOUBLE PRECISION (A-H, O-Z)
 FUNCTION G(E)
@@ -169,21 +169,21 @@ fn main() {
     println!("{:.9}", optima::peak(4.0));
     println!("{:.9}", physics::kepler(1.0, 0.0));
     // Each package has COMMON blocks of its own.
-    println!("{} {} {}", own::times(), physics::runs(), solvers::evals());
+    println!("{} {} {}", own::times(), physics::runs(), roots::evals());
 }
 "#;
 
-/// `app` uses `optima`, `solvers`, which `optima` uses as well, and `physics`, which uses another version of
-/// `solvers`.
+/// `app` uses `optima`, `roots`, which `optima` uses as well, and `physics`, which uses another version of
+/// `roots`.
 fn projects(dir: &Path) {
-    library(dir, "solvers", "0.1.0", "solvers-0-1", "", &solvers(1));
-    library(dir, "solvers", "0.2.0", "solvers-0-2", "", &solvers(100));
-    let uses = "solvers = { path = \"../solvers-0.1.0\" }";
+    library(dir, "roots", "0.1.0", "roots-0-1", "", &roots(1));
+    library(dir, "roots", "0.2.0", "roots-0-2", "", &roots(100));
+    let uses = "roots = { path = \"../roots-0.1.0\" }";
     library(dir, "optima", "0.1.0", "optima", uses, &fixed(OPTIMA));
-    let uses = "solvers = { path = \"../solvers-0.2.0\" }";
+    let uses = "roots = { path = \"../roots-0.2.0\" }";
     library(dir, "physics", "0.1.0", "physics", uses, &fixed(PHYSICS));
     let app = dir.join("app");
-    let uses = "solvers = { path = \"../solvers-0.1.0\" }\noptima = { path = \"../optima-0.1.0\" }\n\
+    let uses = "roots = { path = \"../roots-0.1.0\" }\noptima = { path = \"../optima-0.1.0\" }\n\
                 physics = { path = \"../physics-0.1.0\" }";
     write(&app, "Cargo.toml", manifest("app", "0.1.0", "", uses));
     write(&app, "build.rs", BUILD_SCRIPT);
@@ -212,11 +212,7 @@ fn libraries_are_called_and_differentiated_from_other_packages() {
     assert_eq!(run(), format!("{expected}3 200 1\n"));
 
     // A change of a library affects everything that contains its code.
-    let changed = write(
-        &dir.path().join("solvers-0.1.0"),
-        "fortran/all.ff",
-        solvers(7),
-    );
+    let changed = write(&dir.path().join("roots-0.1.0"), "fortran/all.ff", roots(7));
     assert_eq!(run(), format!("{expected}21 200 7\n"));
 
     let again = farfel(&app).args(["build", "-v"]).assert().success();
@@ -229,15 +225,15 @@ fn libraries_are_called_and_differentiated_from_other_packages() {
     // Commands that do not build find the libraries, too.
     let expanded = farfel(&app).arg("expand").assert().success();
     let text = stdout(&expanded);
-    for name in ["SHIFT(", "SHIFT_OPTIMA_0_1_0_G", "SHIFT_SOLVERS_0_2_0("] {
+    for name in ["SHIFT(", "SHIFT_OPTIMA_0_1_0_G", "SHIFT_ROOTS_0_2_0("] {
         assert!(text.contains(name), "{name}: {text}");
     }
 
     // Errors in a library are shown at its lines.
-    fs::write(changed, solvers(7).replace("Y = F(X)", "Y = F(X")).unwrap();
+    fs::write(changed, roots(7).replace("Y = F(X)", "Y = F(X")).unwrap();
     let faulty = farfel(&app).arg("check").assert().code(1);
     let text = stderr(&faulty);
-    let place = "--> solvers-0.1.0/fortran/all.ff:9:14";
+    let place = "--> roots-0.1.0/fortran/all.ff:9:14";
     assert!(text.contains(place), "{text}");
 }
 
@@ -321,7 +317,7 @@ AREA = (B - A)*(F(A) + F(B))/2
 END
 ";
     library(dir.path(), "models", "0.1.0", "models", "", &fixed(model));
-    let app = dir.path().join("app");
+    let app = dir.path().join("deriving");
     let uses = "models = { path = \"../models-0.1.0\" }";
     let settings = "\n[package.metadata.farfel.derive]
 cost_gradient = { gradient = \"cost\", by = \"x\" }
@@ -329,7 +325,7 @@ cost_hessian = { hessian = \"cost\", by = \"x\" }
 other_jvp = { jvp = \"other\", by = \"y\" }
 area_gradient = { gradient = \"area\", by = [\"a\", \"b\"] }
 ";
-    let with = |more: &str| manifest("app", "0.1.0", "", uses) + settings + more;
+    let with = |more: &str| manifest("deriving", "0.1.0", "", uses) + settings + more;
     write(&app, "Cargo.toml", with(""));
     write(&app, "build.rs", BUILD_SCRIPT);
     // PART here is another one.
