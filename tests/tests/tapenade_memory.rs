@@ -178,6 +178,55 @@ fn executing_again_leaves_the_state_of_one_execution() {
     assert_eq!(other, gradient);
 }
 
+/// An array that steps change only under a flag is saved only while the flag holds. A later step may change it although an
+/// earlier one did not, and so did not save what it is executed again with.
+#[test]
+fn flags_may_change_between_calls_that_are_executed_again() {
+    let declared = "      LOGICAL ICE
+      DOUBLE PRECISION H(N)
+      COMMON /PACKAGES/ ICE
+      COMMON /ICES/ H
+";
+    let step = format!(
+        "{declared}      IF (ICE) THEN
+        DO I = 1, N
+          H(I) = H(I)*0.99D0 + 0.01D0*U(I)
+        END DO
+      END IF
+      DO I = 1, N
+        U(I) = U(I)*(1 + 1D-3*H(I)*H(I))
+      END DO
+"
+    );
+    for (first, then) in [(true, true), (false, true), (true, false), (false, false)] {
+        let flag = |on: bool| format!(".{on}.").to_uppercase();
+        let start = format!(
+            "      ICE = {}
+      DO I = 1, N
+        H(I) = 0.3D0*X(2)
+      END DO
+      DO K = 1, 120
+        IF (K .EQ. 60) ICE = {}
+",
+            flag(first),
+            flag(then)
+        );
+        let calls = "      COMMON /CALLS/ COUNTED, L\n";
+        let text = model(&step).replacen(calls, &format!("{calls}{declared}"), 1);
+        let text = text.replacen("      DO K = 1, 120\n", &start, 1);
+        let dir = sandbox();
+        let dir = dir.path();
+        write(dir, "s.f", text);
+        write(dir, "main.f", MAIN);
+        compiled(dir, "flags", &[]);
+        checked(&run(dir, "flags", false));
+        let made = std::fs::read_to_string(dir.join("s_b.f")).unwrap();
+        // The step is executed again, and no need is certain.
+        assert!(made.contains("IF (.NOT. ICE) RELIED = .TRUE."), "{made}");
+        assert!(made.contains("IF (ICE .AND. RELIED) THEN"), "{made}");
+    }
+}
+
 /// Counts calls of two kinds.
 const TICK: &str = "      SUBROUTINE TICK(I)
       INTEGER TICKS(2)

@@ -176,7 +176,7 @@ impl Sweeper<'_> {
 
     /// Whether a procedure without source may assign this variable, a flag in COMMON: MITgcm's TURNOFF_MODEL_IO switches
     /// off what the forward sweep has done.
-    fn may_be_set_unseen(&self, symbol: &Symbol) -> bool {
+    pub(super) fn may_be_set_unseen(&self, symbol: &Symbol) -> bool {
         let in_common = matches!(symbol.storage_class, StorageClass::Common(_));
         self.engine.lacks_source && in_common && !symbol.is_array()
     }

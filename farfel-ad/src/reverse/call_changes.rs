@@ -6,7 +6,7 @@ use super::recompute::when;
 use super::save::save;
 use super::slices::{self, Caller, Slice, Subscript, SubscriptOfCaller};
 use super::sweep::Sweeper;
-use super::tbr::Needs;
+use super::tbr::{Condition, Needs};
 use crate::affine::Affine;
 use farfel_lang::Span;
 use farfel_lang::ir::build::binary;
@@ -37,6 +37,22 @@ impl ChangedPart {
     pub fn test(&self) -> Option<Expr> {
         let flags = self.flags.iter().cloned();
         flags.reduce(|a, b| Expr::binary(BinOp::And, a, b))
+    }
+
+    /// The same, as flags and their values.
+    pub fn condition(&self) -> Condition {
+        let of = |e: &Expr| match &e.kind {
+            ExprKind::Unary(_, flag) => Some((flag.base()?, false)),
+            _ => Some((e.base()?, true)),
+        };
+        let mut found: Condition = self.flags.iter().filter_map(of).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Whether the condition decides about the whole array.
+    pub fn is_conditional(&self) -> bool {
+        self.section.is_none() && !self.flags.is_empty()
     }
 
     /// The number of elements in most cases; half as many if a flag decides. `None` if it is not known.
@@ -98,13 +114,11 @@ impl Sweeper<'_> {
                 parts.insert(loc, part);
             }
         }
-        if self.loop_vars.is_empty() {
-            return parts;
-        }
+        let changed: Vec<usize> = assigned.iter().map(|(loc, _)| *loc).collect();
         for (loc, slice) in assigned {
             let once = assigned.iter().filter(|(other, _)| other == loc).count() == 1;
             if let Some(slice) = slice.as_ref().filter(|_| once)
-                && let Some((array, section)) = self.section_of(*loc, slice)
+                && let Some((array, section)) = self.section_of(*loc, slice, &changed)
             {
                 let part = parts.entry(*loc).or_insert_with(|| ChangedPart {
                     array,
@@ -335,17 +349,18 @@ impl Sweeper<'_> {
         extents.iter().fold(1, |n: i64, e| n.saturating_mul(*e)) >= LEAST_GUARDED
     }
 
-    /// The array at a location, and the section of it that a slice is; `None` if the section is not one of several in
-    /// enclosing loops, or cannot be restored.
+    /// The array at a location, and the section of it that a slice is, for a call that changes some locations. `None` if
+    /// the section cannot be restored, or if the array is small and the section not one of several in enclosing loops.
     fn section_of(
         &self,
         loc: usize,
         slice: &Slice<SubscriptOfCaller>,
+        changed: &[usize],
     ) -> Option<(SymId, Vec<(Affine, Affine)>)> {
         let unit = &self.builder.unit;
         let array = self.array_at(loc)?;
         (slices::shape(unit, array)? == slice.shape).then_some(())?;
-        let mut repeats = false;
+        let mut repeats = self.is_worth_a_test(array);
         let mut section = Vec::new();
         for (subscript, (low, high)) in slice.subscripts.iter().zip(&slice.shape) {
             let Some(subscript) = subscript else {
@@ -359,8 +374,10 @@ impl Sweeper<'_> {
                     let number = !symbol.is_array() && symbol.ty == Some(Type::INTEGER);
                     number.then_some(())?;
                     let counts = self.loop_vars.contains(v);
-                    let known = counts || !self.assigned.contains(self.space.loc(*v));
-                    known.then_some(())?;
+                    // It is needed from now on, so that it has this value again.
+                    let at = self.space.loc(*v);
+                    let known = !changed.contains(&at) && !self.space.tangled.contains(at);
+                    (counts || known).then_some(())?;
                     repeats |= counts;
                     Affine::var(*v)
                 }
@@ -368,6 +385,7 @@ impl Sweeper<'_> {
             };
             section.push((at.clone(), at));
         }
-        repeats.then_some((array, section))
+        let is_part = slice.subscripts.iter().any(Option::is_some);
+        (repeats && is_part).then_some((array, section))
     }
 }

@@ -147,7 +147,7 @@ impl AdjointEngine {
         first.append(&mut made.backward);
         made.backward = first;
         if !p.root {
-            self.keep_own(&mut sweeper, &mut made, &needs);
+            self.keep_own(&mut sweeper, &mut made, &mut needs);
         }
         sweeper.builder.write_declarations();
         (sweeper, made, needs)
@@ -155,7 +155,7 @@ impl AdjointEngine {
 
     /// Saves needed local variables at the end of the forward sweep: they no longer exist when the backward
     /// sweep begins, and saved ones are different variables there.
-    fn keep_own(&self, sweeper: &mut Sweeper, made: &mut Sweeps, needs: &Needs) {
+    fn keep_own(&self, sweeper: &mut Sweeper, made: &mut Sweeps, needs: &mut Needs) {
         let mut first = Vec::new();
         let own: Vec<SymId> = sweeper
             .builder
@@ -172,7 +172,11 @@ impl AdjointEngine {
             })
             .map(|(id, _)| id)
             .collect();
+        let (computed, again) = sweeper.compute_again(&own, needs);
         for s in own {
+            if computed.contains(&sweeper.space.loc(s)) {
+                continue;
+            }
             if is_tape(&sweeper.builder.unit.symbols[s]) {
                 // The adjoint of a tape is refused where its values are overwritten.
                 let span = sweeper.builder.unit.span;
@@ -184,7 +188,8 @@ impl AdjointEngine {
             made.forward.extend(push);
             first.push(pop);
         }
-        let mut all: Block = first.into_iter().rev().flatten().collect();
+        let mut all: Block = again;
+        all.extend(first.into_iter().rev().flatten());
         all.append(&mut made.backward);
         made.backward = all;
     }

@@ -11,6 +11,7 @@
 //!
 //! Source: Griewank and Walther, *Evaluating Derivatives*, chapter 12.
 
+use super::call_changes::ChangedPart;
 use super::effects::{SideEffects, StatementEffects};
 use super::elements::Elements;
 use super::sweep::Sweeper;
@@ -22,7 +23,9 @@ use crate::flow::FlowGraph;
 use crate::legal::entry_bounds::bound_variables;
 use crate::locations::Set;
 use farfel_lang::Span;
-use farfel_lang::ir::{Block, Expr, ExprKind, Stmt, StmtId, StorageClass as Storage, Type, Unit};
+use farfel_lang::ir::{
+    BinOp, Block, Expr, ExprKind, Name, Stmt, StmtId, StorageClass as Storage, SymId, Type, Unit,
+};
 use farfel_lang::solve::{Graph, forward};
 use std::collections::{BTreeSet, HashMap};
 
@@ -139,6 +142,8 @@ impl Sweeper<'_> {
         let mut done: Vec<&Expr> = Vec::new();
         // Arrays of which only a part is saved, but that may be read outside of it.
         let mut rest = Vec::new();
+        // Arrays that are saved only under a condition, and must stay as they are if it does not hold.
+        let mut unchanged: Vec<(usize, ChangedPart)> = Vec::new();
         for p in accessed.iter().filter(|p| p.assigned) {
             assigned.insert(p.loc);
             if done.iter().any(|d| d.equals_ignoring_spans(&p.target)) {
@@ -154,8 +159,21 @@ impl Sweeper<'_> {
             let read = accessed.iter().any(|q| q.loc == p.loc && also_read(q));
             let whole = p.element.is_none();
             let elements = elements.get(&p.loc).filter(|_| whole);
-            let is_needed = needs.has_some(p.loc, elements, &self.enclosing_loops);
+            let mut is_needed = needs.has_some(p.loc, elements, &self.enclosing_loops);
             if let Some(changed) = parts.get(&p.loc).filter(|_| whole) {
+                let condition = changed.condition();
+                if changed.is_conditional() {
+                    if is_needed && needs.has_unless(p.loc, &condition) {
+                        let made = self.save_part(changed, &Needs::default(), span);
+                        let relied = Expr::var(self.relied_on_without(changed, span), span);
+                        let test = changed.test().map(|t| Expr::binary(BinOp::And, t, relied));
+                        needed.add(test, made.unwrap_or_default());
+                        is_needed = false;
+                    }
+                    if read {
+                        unchanged.push((p.loc, changed.clone()));
+                    }
+                }
                 let made = match (is_needed, read) {
                     (false, false) => continue,
                     (true, false) => self.save_part(changed, needs, span),
@@ -171,7 +189,11 @@ impl Sweeper<'_> {
                         (false, _) => state.add(changed.test(), made),
                     }
                     self.read_to_select(changed, needs, span);
-                    rest.extend(read.then_some(p.loc));
+                    let decided = changed.is_conditional();
+                    let outside = read
+                        && !decided
+                        && !self.has_only_part(&callee.of, &procedure_args, p.loc, &accessed);
+                    rest.extend(outside.then_some(p.loc));
                     continue;
                 }
             }
@@ -196,6 +218,14 @@ impl Sweeper<'_> {
         }
         self.changed(&assigned, needs);
         rest.into_iter().for_each(|loc| needs.add_all(loc));
+        let mut reliances = Vec::new();
+        for (loc, part) in unchanged {
+            needs.add_all_unless(loc, &part.condition());
+            let relied = self.relied_on_without(&part, span);
+            let seen = reliances.iter().any(|(r, _)| *r == relied);
+            let test = part.test().filter(|_| !seen);
+            reliances.extend(test.map(|t| (relied, t)));
+        }
         for p in accessed.iter().filter(|p| p.read && !p.assigned) {
             match p.element.clone() {
                 Some(e) => needs.add(p.loc, e, &self.enclosing_loops),
@@ -216,6 +246,10 @@ impl Sweeper<'_> {
         forward.extend(push);
         let (push, mut backward) = state.sweeps(self, span);
         forward.extend(push);
+        for (relied, test) in reliances {
+            let set = Stmt::assign(Expr::var(relied, span), Expr::logical(true, span), span);
+            forward.push(Stmt::logical_if(Expr::not(test, span), set, span));
+        }
         // Tells `tape_size` that the reverse sweep records something later.
         forward.push(Stmt::assign(
             Expr::var(mark, span),
@@ -249,6 +283,44 @@ impl Sweeper<'_> {
             self.replays.insert(mark, replay);
         }
         Sweeps { forward, backward }
+    }
+
+    /// Whether a procedure gets at a variable only by one argument that is the part that it changes.
+    fn has_only_part(
+        &self,
+        procedure: &Name,
+        args: &[Expr],
+        loc: usize,
+        accessed: &[AccessedVariable],
+    ) -> bool {
+        let is_it = |a: &Expr| a.base().is_some_and(|b| self.space.loc(b) == loc);
+        let mut places = args.iter().enumerate().filter(|(_, a)| is_it(a));
+        let (Some((slot, a)), None) = (places.next(), places.next()) else {
+            return false;
+        };
+        let slices = self.engine.slices.get(procedure);
+        let slice = slices.and_then(|s| s.get(&slot));
+        matches!(a.kind, ExprKind::Element(..))
+            && slice.is_some_and(|s| s.is_whole())
+            && accessed.iter().filter(|q| q.loc == loc).count() == 1
+    }
+
+    /// The variable that tells whether an earlier call relies on arrays that a call changes only under a condition. The
+    /// call that did not change them has not saved them, as the condition did not hold then.
+    fn relied_on_without(&mut self, part: &ChangedPart, span: Span) -> SymId {
+        let condition = part.condition();
+        let known = self.relied_on_without.iter().find(|(c, _)| *c == condition);
+        if let Some((_, known)) = known {
+            return *known;
+        }
+        let made = self.builder.variable("RELIED", Type::LOGICAL);
+        if self.trial == 0 {
+            self.relied_on_without.push((condition, made));
+            let unset = Expr::logical(false, span);
+            self.first_forward
+                .push(Stmt::assign(Expr::var(made, span), unset, span));
+        }
+        made
     }
 
     /// The tape on which a variable is saved, unless it is saved in another variable.

@@ -46,6 +46,7 @@ mod branches;
 mod call_changes;
 mod calls;
 mod checkpoint;
+mod computed_again;
 mod cost;
 mod counted_down;
 mod custom_rules;

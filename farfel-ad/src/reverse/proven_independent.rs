@@ -313,7 +313,7 @@ impl Sweeper<'_> {
     }
 
     /// The cost of one operation.
-    fn operation(&self, e: &Expr) -> f64 {
+    pub(super) fn operation(&self, e: &Expr) -> f64 {
         match &e.kind {
             ExprKind::Binary(BinOp::Div, ..) => 4.0,
             ExprKind::Binary(BinOp::Pow, _, n) => match n.kind {

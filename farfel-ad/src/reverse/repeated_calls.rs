@@ -393,36 +393,59 @@ impl<'a> CallCosts<'a> {
         let best = self.best_case(gains);
         let mut chosen = RepeatedCalls::default();
         let roots = self.order.iter().filter(|i| self.engine.parts[**i].root);
-        // Each with a number of time steps: of iterations of a loop in a head, or in what the head calls once, if it is
-        // what they execute.
-        let mut open: Vec<(usize, f64)> = roots.map(|i| (*i, 1.0)).collect();
+        let mut open: Vec<Candidate> = roots.map(|i| Candidate::new(*i, 1.0)).collect();
         let mut seen: BTreeSet<usize> = BTreeSet::new();
-        while let Some((i, steps)) = open.pop() {
-            let Some(cost) = self.known.get(&i).filter(|_| seen.insert(i)) else {
+        while let Some(Candidate {
+            part,
+            steps,
+            all_of,
+        }) = open.pop()
+        {
+            let Some(cost) = self.known.get(&part).filter(|_| seen.insert(part)) else {
                 continue;
             };
-            // Nearly all that a step does may be one call of another part, which is chosen in its place.
-            let is_all_of_it = |c: usize, n: f64| {
-                let bytes = self.known.get(&c).map_or(0.0, |c| c.bytes);
-                steps > 1.0 && n == 1.0 && bytes >= ALL_OF_STEP * cost.bytes
-            };
-            let mut calls = cost.calls.iter();
-            let passes_on = calls.any(|(c, n)| is_all_of_it(*c, *n) && gains.contains_key(c));
-            let is_step = steps > 1.0 && !passes_on && self.is_step(i, steps, gains, &best);
-            if is_step {
-                chosen.steps.insert(i);
-            } else if best.better.contains(&i) && !passes_on {
-                chosen.others.insert(i);
+            let is_step = all_of || steps > 1.0 && self.is_step(part, steps, gains, &best);
+            if is_step && !all_of {
+                chosen.steps.insert(part);
+            } else if best.better.contains(&part) && !all_of {
+                chosen.others.insert(part);
                 continue;
             }
-            let steps_of = |c: usize, n: f64| match steps > 1.0 {
-                true if !is_step && is_all_of_it(c, n) => steps,
-                true => 0.0,
-                false => steps * n,
-            };
-            open.extend(cost.calls.iter().map(|(c, n)| (*c, steps_of(*c, *n))));
+            for (callee, n) in &cost.calls {
+                let bytes = self.known.get(callee).map_or(0.0, |c| c.bytes);
+                let is_all = steps > 1.0 && *n == 1.0 && bytes >= ALL_OF_STEP * cost.bytes;
+                open.push(Candidate {
+                    part: *callee,
+                    steps: match steps > 1.0 {
+                        true if is_all => steps,
+                        true => 0.0,
+                        false => steps * n,
+                    },
+                    all_of: is_step && is_all,
+                });
+            }
         }
         chosen
+    }
+}
+
+/// A part that may be chosen.
+struct Candidate {
+    part: usize,
+    /// The number of time steps that it executes: of iterations of a loop in a head, or in what the head calls once. 0
+    /// below a time step.
+    steps: f64,
+    /// Whether it is nearly all that a chosen time step does. Then it need not be joint itself.
+    all_of: bool,
+}
+
+impl Candidate {
+    fn new(part: usize, steps: f64) -> Self {
+        Candidate {
+            part,
+            steps,
+            all_of: false,
+        }
     }
 }
 

@@ -89,7 +89,7 @@ impl Slice {
         Some(self)
     }
 
-    fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.subscripts.iter().all(|s| *s == Subscript::Any)
     }
 }

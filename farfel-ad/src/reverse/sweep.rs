@@ -10,7 +10,7 @@ use super::normal::has_calls;
 use super::save::{save, save_once};
 use super::sweep_data::{LoopNeeds, Replay, Sweeps, UnitFacts};
 use super::tape::Tapes;
-use super::tbr::Needs;
+use super::tbr::{Condition, Needs};
 use super::transpose::{is_derivative, transpose};
 use super::unit_builder::UnitBuilder;
 use crate::affine::LoopRange;
@@ -90,6 +90,9 @@ pub(super) struct Sweeper<'w> {
     pub assigned_later: Vec<Set>,
     /// The variables that the reverse sweep would recompute at the current statement.
     pub recomputable: Vec<SymId>,
+    /// For the conditions under which joint calls of a head change arrays, the variables that tell whether an earlier call
+    /// relies on these arrays.
+    pub relied_on_without: Vec<(Condition, SymId)>,
     /// For each part with joint calls, the locations whose values on entry it reads.
     pub read_on_entry: HashMap<usize, Set>,
     /// The locations that may be defined when each statement begins, once this has been determined.
@@ -155,6 +158,7 @@ impl<'w> Sweeper<'w> {
             replays: HashMap::new(),
             assigned_later: Vec::new(),
             recomputable: Vec::new(),
+            relied_on_without: Vec::new(),
             read_on_entry: HashMap::new(),
             defined_before: None,
         }

@@ -20,6 +20,9 @@ const MOST_RANGES: usize = 8;
 /// equal lists are shared.
 type Needed = Arc<Vec<Elements>>;
 
+/// Flags and the values that they have, in order.
+pub(super) type Condition = Vec<(SymId, bool)>;
+
 /// What is needed at a point of a unit, by location.
 ///
 /// Callers need thousands of variables in COMMON as a whole: these are bits of a set.
@@ -34,6 +37,8 @@ pub(super) struct Needs {
     own: Set,
     /// The sections of these locations that are not needed.
     saved: SavedSections,
+    /// Locations that are needed as a whole only if a condition did not hold at an earlier statement.
+    unless: BTreeMap<usize, Condition>,
 }
 
 impl PartialEq for Needs {
@@ -42,6 +47,7 @@ impl PartialEq for Needs {
             && same(&self.own, &other.own)
             && self.some == other.some
             && self.saved == other.saved
+            && self.unless == other.unless
     }
 }
 
@@ -71,7 +77,25 @@ impl Needs {
         self.add_whole(loc);
     }
 
+    /// Adds a whole location that is needed only if a condition does not hold now.
+    pub fn add_all_unless(&mut self, loc: usize, condition: &Condition) {
+        match self.has(loc) {
+            true if self.unless.get(&loc) == Some(condition) => {}
+            true => self.add_all(loc),
+            false => {
+                self.add_all(loc);
+                self.unless.insert(loc, condition.clone());
+            }
+        }
+    }
+
+    /// Whether a location is needed only if a condition did not hold at an earlier statement.
+    pub fn has_unless(&self, loc: usize, condition: &Condition) -> bool {
+        self.unless.get(&loc) == Some(condition)
+    }
+
     fn add_whole(&mut self, loc: usize) {
+        self.unless.remove(&loc);
         self.whole.grow_and_insert(loc);
         self.some.remove(&loc);
     }
@@ -86,6 +110,7 @@ impl Needs {
     /// Adds some elements of a location, in some loops.
     pub fn add(&mut self, loc: usize, elements: Elements, around: &[LoopRange]) {
         self.own.grow_and_insert(loc);
+        self.unless.remove(&loc);
         self.saved.read(loc, &elements, around);
         self.add_some(loc, elements);
     }
@@ -166,6 +191,7 @@ impl Needs {
     /// Removes a location.
     pub fn remove(&mut self, loc: usize) {
         self.some.remove(&loc);
+        self.unless.remove(&loc);
         for set in [&mut self.whole, &mut self.own] {
             if set.contains(loc) {
                 set.set(loc, false);
@@ -292,6 +318,12 @@ impl Needs {
         let is_new = |loc: usize| !self.whole.contains(loc) && !self.some.contains_key(&loc);
         self.saved
             .keep_common(&other.saved, &is_new, &|loc| other.has(loc));
+        let new = other.unless.iter().filter(|(loc, _)| is_new(**loc));
+        let mut unless: BTreeMap<usize, Condition> = new.map(|(l, c)| (*l, c.clone())).collect();
+        let same = |loc: usize, c: &Condition| !other.has(loc) || other.has_unless(loc, c);
+        let own = std::mem::take(&mut self.unless).into_iter();
+        unless.extend(own.filter(|(loc, c)| same(*loc, c)));
+        self.unless = unless;
         self.own.union_with(&other.own);
         self.whole.union_with(&other.whole);
         self.some.retain(|loc, _| !other.whole.contains(*loc));
@@ -317,7 +349,10 @@ impl Needs {
                         || mine.iter().all(|e| theirs.iter().any(|t| e.is_within(t)))
                 })
         };
-        self.own.is_subset(&other.own)
+        let conditions = other.unless.iter();
+        let mut fewer = conditions.filter(|(loc, c)| self.has(**loc) && !self.has_unless(**loc, c));
+        fewer.next().is_none()
+            && self.own.is_subset(&other.own)
             && self.whole.is_subset(&other.whole)
             && self.saved.include(&other.saved, &|loc| self.has(loc))
             && self.some.iter().all(|(loc, mine)| is_within(loc, mine))
