@@ -245,6 +245,72 @@ fn other_local_arrays_are_kept() {
     }
 }
 
+/// What a caller cannot save is not read a second time: `K(*)` has no bound here, and a call overwrites it.
+#[test]
+fn arrays_of_any_size_need_not_be_saved() {
+    let outer = "      SUBROUTINE F(X, Y)
+      INTEGER N, I
+      PARAMETER (N = 300)
+      DOUBLE PRECISION X(N), Y, K(N), R(N)
+      DO I = 1, N
+        K(I) = 2 + X(I)**2
+        R(I) = X(I)
+      END DO
+      Y = 0
+      CALL INNER(K, R)
+      DO I = 1, N
+        Y = Y + R(I)*R(I) + R(I)*K(I)
+      END DO
+      END
+      SUBROUTINE INNER(K, R)
+      DOUBLE PRECISION K(*), R(300)
+      CALL S(K, R)
+      CALL REFILL(K, 300)
+      CALL S(K, R)
+      END
+      SUBROUTINE REFILL(K, N)
+      INTEGER N, I
+      DOUBLE PRECISION K(*)
+      DO I = 1, N
+        K(I) = K(I)*0.5D0 + 1
+      END DO
+      END
+";
+    let body = "      DO I = 1, N
+        A(I) = K(I)*1.5D0
+      END DO
+      DO I = 1, N
+        R(I) = R(I)*A(I)
+      END DO
+";
+    let text = adjoint(&(outer.to_owned() + &s(body)));
+    assert!(!text.contains("ISIZE"), "{text}");
+}
+
+/// Functions of the program are not called once more, and flags in COMMON may have changed if there are procedures without
+/// source.
+#[test]
+fn what_must_not_be_computed_twice_is_kept() {
+    let body = "      DO I = 1, N
+        A(I) = K(I)
+        IF (CHOICE(I) .GT. 1) A(I) = 2*K(I)
+      END DO
+      DO I = 1, N
+        R(I) = R(I)*0.5D0 + SIN(A(I))*A(I)
+      END DO
+";
+    let function = "      INTEGER FUNCTION CHOICE(I)
+      INTEGER I, CALLS
+      COMMON /COUNTED/ CALLS
+      CALLS = CALLS + 1
+      CHOICE = MOD(I, 3)
+      END
+";
+    let unit = s(body).replace("INTEGER N, I, M", "INTEGER N, I, M, CHOICE");
+    let text = adjoint(&(head(CHANGES) + &unit + function));
+    assert!(keeps(&text, "A"), "{text}");
+}
+
 /// An array that is computed again may be overwritten on the way, and read where it is only partly assigned.
 #[test]
 fn arrays_that_are_assigned_twice_are_computed_again() {

@@ -54,7 +54,7 @@ struct Definitions {
 struct Surroundings {
     reads: BTreeSet<SymId>,
     loops: Vec<SymId>,
-    /// Whether it is executed under a condition that need not hold when the reverse sweep begins.
+    /// Whether a condition or a place need not be the same when the reverse sweep begins, or must not be computed twice.
     is_uncertain: bool,
 }
 
@@ -76,8 +76,9 @@ impl Sweeper<'_> {
     ) -> (BTreeSet<usize>, Block) {
         let candidates: Vec<SymId> = (own.iter().copied())
             .filter(|s| self.builder.unit.symbols[*s].is_array())
+            .filter(|s| is_needed_in_all_dimensions(self.space.loc(*s), needs))
             .collect();
-        if candidates.is_empty() {
+        if !self.engine.computes_again || candidates.is_empty() {
             return Default::default();
         }
         let body = &self.engine.parts[self.part].body;
@@ -235,18 +236,14 @@ impl Sweeper<'_> {
             return;
         }
         let symbols = &self.builder.unit.symbols;
-        let mut calls = false;
         let mut operations = 0.0;
-        value.walk(&mut |e| {
-            operations += self.operation(e);
-            if let ExprKind::Call(f, _) = &e.kind {
-                calls |= !matches!(symbols[*f].class, Class::Intrinsic(_));
-            }
-        });
-        let (Some(target), false) = (to.base(), calls) else {
+        value.walk(&mut |e| operations += self.operation(e));
+        let Some(target) = to.base() else {
             return self.add_other(s, all);
         };
-        let inside = self.under(around, &[value], None);
+        let place = to.children();
+        let of: Vec<&Expr> = std::iter::once(value).chain(place).collect();
+        let inside = self.under(around, &of, None);
         let mut subscripts = BTreeSet::new();
         for e in to.children() {
             e.for_each_symbol(&mut |s| {
@@ -254,12 +251,11 @@ impl Sweeper<'_> {
             });
         }
         let mut reads = inside.reads;
-        reads.extend(subscripts.iter().filter(|s| symbols[**s].is_variable()));
         let in_loop = |s: &SymId| around.loops.contains(s);
         let is_repeatable = match symbols[target].is_array() {
             true => around.loops.iter().all(|v| subscripts.contains(v)),
             false => !reads.contains(&target),
-        } && !around.is_uncertain;
+        } && !inside.is_uncertain;
         reads.retain(|s| !in_loop(s));
         let made = Definition {
             target,
@@ -300,6 +296,12 @@ impl Sweeper<'_> {
                     inside.reads.insert(s);
                 }
             });
+            e.walk(&mut |e| {
+                if let ExprKind::Call(f, _) = &e.kind {
+                    let class = &self.builder.unit.symbols[*f].class;
+                    inside.is_uncertain |= !matches!(class, Class::Intrinsic(_));
+                }
+            });
         }
         inside.loops.extend(var);
         inside
@@ -328,6 +330,7 @@ impl Sweeper<'_> {
                     any
                 }
                 StmtKind::Do(d) => {
+                    d.directive = None;
                     d.body = self.slice(&d.body, locs);
                     !d.body.is_empty()
                 }
@@ -339,4 +342,12 @@ impl Sweeper<'_> {
         }
         out
     }
+}
+
+/// Whether more of an array is needed than what has one number as a subscript.
+fn is_needed_in_all_dimensions(loc: usize, needs: &Needs) -> bool {
+    needs.elements(loc).is_none_or(|list| {
+        let mut ranges = list.iter().map(|e| &e.ranges);
+        ranges.any(|r| r.iter().all(|r| r.low.is_none() || r.low != r.high))
+    })
 }

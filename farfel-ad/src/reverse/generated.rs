@@ -33,6 +33,12 @@ impl SweepResults {
     pub fn has_errors(&self) -> bool {
         !self.errors.is_empty() || self.swept.iter().any(|s| !s.errors.is_empty())
     }
+
+    /// Whether there are errors, or sizes of arrays that the units do not know.
+    pub fn lacks_something(&self) -> bool {
+        let lacks = |s: &SweptUnit| !s.open_arguments.is_empty() || s.builder.has_asked_sizes();
+        self.has_errors() || self.swept.iter().any(lacks)
+    }
 }
 
 /// A generated unit, and the variables that are read after it.

@@ -220,7 +220,12 @@ impl AdjointEngine {
     /// variables the sweeps must name.
     fn facts_and_sweeps_with_declarations(&mut self, closure: &Program) -> SweepResults {
         let known = self.facts_and_sweeps();
-        self.with_declarations(closure, known)
+        let known = self.with_declarations(closure, known);
+        if !self.computes_again || !known.lacks_something() {
+            return known;
+        }
+        self.computes_again = false;
+        self.facts_and_sweeps_with_declarations(closure)
     }
 
     /// Declares in the units all COMMON blocks whose variables the sweeps must name, and sweeps again what that changes.

@@ -230,6 +230,9 @@ struct AdjointEngine {
     most_growing: u64,
     /// The parts whose calls are joint ([`joint`]).
     joint: BTreeSet<usize>,
+    /// Whether local arrays may be computed again ([`computed_again`]). Not if what they are computed from would have to
+    /// be saved where that is not possible.
+    computes_again: bool,
     /// The parts in which all calls are split: those that are executed again as parts of joint calls, except in time
     /// steps ([`repeated_calls`]), and those that fixed-point loops call ([`fixed_point`]).
     only_split: BTreeSet<usize>,
@@ -386,9 +389,10 @@ impl AdjointEngine {
             let goal = AdjointGoal::of(request, &closure.program);
             let mut engine = AdjointEngine::of(&closure.program, tangents, goal)?;
             dead_code::remove_unneeded_values(&mut engine, &closure.program, true);
-            let mut known = engine.choose_joint(&closure.program, most_tape);
-            while !engine.declare(&closure.program, &known.swept).is_empty() {
-                known = engine.choose_joint(&closure.program, most_tape);
+            let mut known = engine.choose_joint_and_declare(&closure.program, most_tape);
+            if known.lacks_something() {
+                engine.computes_again = false;
+                known = engine.choose_joint_and_declare(&closure.program, most_tape);
             }
             if AdjointEngine::find_self_restoring(&closure.program, &known, &mut self_restoring) {
                 continue;
@@ -397,6 +401,20 @@ impl AdjointEngine {
                 warnings.extend(closure.warnings.iter().cloned());
                 warnings.append(&mut found);
                 return Ok((closure, engine, known));
+            }
+        }
+    }
+
+    /// Decides which calls are joint, after declaring in the units all COMMON blocks whose variables the sweeps must name.
+    fn choose_joint_and_declare(
+        &mut self,
+        closure: &Program,
+        most_tape: Option<u64>,
+    ) -> SweepResults {
+        loop {
+            let known = self.choose_joint(closure, most_tape);
+            if self.declare(closure, &known.swept).is_empty() {
+                return known;
             }
         }
     }
@@ -456,6 +474,7 @@ impl AdjointEngine {
             most_tape: MOST_TAPE,
             most_growing: MOST_TAPE,
             joint: BTreeSet::new(),
+            computes_again: true,
             only_split: BTreeSet::new(),
             lacks_source,
             read_elsewhere,

@@ -83,6 +83,11 @@ impl UnitBuilder {
         }
     }
 
+    /// Whether users must define sizes.
+    pub fn has_asked_sizes(&self) -> bool {
+        !self.sizes.is_empty()
+    }
+
     /// Returns a copy that can return to earlier points: it defers declarations.
     pub fn for_sweeps(&self) -> Self {
         UnitBuilder {
