@@ -64,10 +64,16 @@ const MAIN: &str = "      PROGRAM MAIN
 /// Differentiates and runs a program. The derivative is that of the difference. Returns the text of the adjoint.
 #[track_caller]
 fn adjoint(source: &str) -> String {
+    adjoint_with(source, "")
+}
+
+/// The same, with procedures whose source the command does not get.
+#[track_caller]
+fn adjoint_with(source: &str, unseen: &str) -> String {
     let dir = sandbox();
     let dir = dir.path();
     write(dir, "s.f", source);
-    write(dir, "main.f", MAIN);
+    write(dir, "main.f", MAIN.to_owned() + unseen);
     tapenade(dir, &["-b", "-head", "f(y)/(x)", "s.f"]).success();
     let mut gfortran = Command::new("gfortran");
     gfortran
@@ -253,7 +259,7 @@ fn arrays_of_any_size_need_not_be_saved() {
       PARAMETER (N = 300)
       DOUBLE PRECISION X(N), Y, K(N), R(N)
       DO I = 1, N
-        K(I) = 2 + X(I)**2
+        K(I) = 2 + 0.01D0*I
         R(I) = X(I)
       END DO
       Y = 0
@@ -268,7 +274,8 @@ fn arrays_of_any_size_need_not_be_saved() {
       CALL REFILL(K, 300)
       CALL S(K, R)
       END
-      SUBROUTINE REFILL(K, N)
+";
+    let refill = "      SUBROUTINE REFILL(K, N)
       INTEGER N, I
       DOUBLE PRECISION K(*)
       DO I = 1, N
@@ -278,13 +285,19 @@ fn arrays_of_any_size_need_not_be_saved() {
 ";
     let body = "      DO I = 1, N
         A(I) = K(I)*1.5D0
+        B(I) = 1/K(I)
       END DO
       DO I = 1, N
-        R(I) = R(I)*A(I)
+        R(I) = R(I)*A(I) + B(I)*SIN(R(I))
       END DO
 ";
-    let text = adjoint(&(outer.to_owned() + &s(body)));
+    let text = adjoint_with(&(outer.to_owned() + &s(body)), refill);
     assert!(!text.contains("ISIZE"), "{text}");
+    assert!(keeps(&text, "A"), "{text}");
+    // If its bound is known, it is saved.
+    let outer = outer.replace("K(*)", "K(300)");
+    let text = adjoint_with(&(outer + &s(body)), refill);
+    assert!(!keeps(&text, "A") && text.contains("= K(1:300)"), "{text}");
 }
 
 /// Functions of the program are not called once more, and flags in COMMON may have changed if there are procedures without

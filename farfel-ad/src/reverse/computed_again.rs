@@ -95,9 +95,14 @@ impl Sweeper<'_> {
         loop {
             let before = chosen.computed.len();
             for c in &closures {
-                if self.is_worth_it(c, &chosen, &kept, needs) {
-                    chosen.computed.extend(&c.computed);
-                    chosen.inputs.extend(&c.inputs);
+                let inputs: BTreeSet<SymId> = &chosen.inputs | &c.inputs;
+                // Everything that can be computed from the same.
+                let same = closures.iter().filter(|o| o.inputs.is_subset(&inputs));
+                let computed = same.flat_map(|o| &o.computed).copied().collect();
+                let all = Closure { computed, inputs };
+                if self.is_worth_it(&all, &chosen, &kept, needs) {
+                    chosen.computed.extend(&all.computed);
+                    chosen.inputs.extend(&all.inputs);
                 }
             }
             if chosen.computed.len() == before {
