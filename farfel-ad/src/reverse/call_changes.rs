@@ -1,9 +1,9 @@
 //! What calls change of arrays: only a slice ([`super::slices`]), or nothing unless some flags are set ([`super::guards`]).
 
 use super::elements::{Elements, Range};
-use super::joint::SavedVariables;
 use super::recompute::when;
 use super::save::save;
+use super::saved_variables::SavedVariables;
 use super::slices::{self, Caller, Slice, Subscript, SubscriptOfCaller};
 use super::sweep::Sweeper;
 use super::tbr::{Condition, Needs};

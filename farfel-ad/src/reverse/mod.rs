@@ -79,6 +79,7 @@ mod recompute;
 mod recorded;
 mod repeated_calls;
 mod save;
+mod saved_variables;
 mod slices;
 mod state;
 mod sweep;

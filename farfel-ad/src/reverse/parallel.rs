@@ -9,9 +9,9 @@
 //! For this, the variables that iterations read must have their values from before the loop. Those that the
 //! loop also assigns are saved before the loop and restored before the reverse sweep.
 
-use super::joint::SavedVariables;
 use super::loops::backwards;
 use super::recompute::Control;
+use super::saved_variables::SavedVariables;
 use super::sweep::Sweeper;
 use super::sweep_data::{Replay, Sweeps};
 use super::tbr::Needs;
