@@ -60,7 +60,7 @@ struct Surroundings {
 
 /// What a variable is computed from.
 #[derive(Clone, Default)]
-struct Closure {
+struct Computation {
     /// The local variables that are computed on the way, and the variable itself.
     computed: BTreeSet<usize>,
     inputs: BTreeSet<SymId>,
@@ -87,19 +87,19 @@ impl Sweeper<'_> {
         if all.jumps {
             return Default::default();
         }
-        let closures: Vec<Closure> = (candidates.iter())
-            .filter_map(|s| self.closure(self.space.loc(*s), &all))
+        let computations: Vec<Computation> = (candidates.iter())
+            .filter_map(|s| self.computation(self.space.loc(*s), &all))
             .collect();
         let kept: BTreeSet<usize> = candidates.iter().map(|s| self.space.loc(*s)).collect();
-        let mut chosen = Closure::default();
+        let mut chosen = Computation::default();
         loop {
             let before = chosen.computed.len();
-            for c in &closures {
+            for c in &computations {
                 let inputs: BTreeSet<SymId> = &chosen.inputs | &c.inputs;
                 // Everything that can be computed from the same.
-                let same = closures.iter().filter(|o| o.inputs.is_subset(&inputs));
+                let same = computations.iter().filter(|o| o.inputs.is_subset(&inputs));
                 let computed = same.flat_map(|o| &o.computed).copied().collect();
-                let all = Closure { computed, inputs };
+                let all = Computation { computed, inputs };
                 if self.is_worth_it(&all, &chosen, &kept, needs) {
                     chosen.computed.extend(&all.computed);
                     chosen.inputs.extend(&all.inputs);
@@ -119,8 +119,8 @@ impl Sweeper<'_> {
     /// Whether computing some arrays again saves enough, if others are computed again already.
     fn is_worth_it(
         &self,
-        c: &Closure,
-        chosen: &Closure,
+        c: &Computation,
+        chosen: &Computation,
         kept: &BTreeSet<usize>,
         needs: &Needs,
     ) -> bool {
@@ -147,9 +147,9 @@ impl Sweeper<'_> {
 
     /// What a local variable is computed from, if its value at the end of the unit can be computed again from variables that
     /// the unit does not change.
-    fn closure(&self, loc: usize, all: &Definitions) -> Option<Closure> {
+    fn computation(&self, loc: usize, all: &Definitions) -> Option<Computation> {
         let unit = &self.builder.unit;
-        let mut found = Closure::default();
+        let mut found = Computation::default();
         let mut open = vec![loc];
         let (mut operations, mut values) = (0.0, 0.0);
         while let Some(loc) = open.pop() {

@@ -107,9 +107,10 @@ impl Sweeper<'_> {
             let elements = elements.get(&p.loc).filter(|_| whole);
             let mut is_needed = needs.has_some(p.loc, elements, &self.enclosing_loops);
             if let Some(changed) = parts.get(&p.loc).filter(|_| whole) {
-                let condition = changed.condition();
-                if changed.is_conditional() {
-                    if is_needed && needs.has_unless(p.loc, &condition) {
+                // Elsewhere, the variable below would not exist in both sweeps.
+                let is_conditional = self.root && changed.is_conditional();
+                if is_conditional {
+                    if is_needed && needs.has_unless(p.loc, &changed.condition()) {
                         let made = self.save_part(changed, &Needs::default(), span);
                         let relied = Expr::var(self.relied_on_without(changed, span), span);
                         let test = changed.test().map(|t| Expr::binary(BinOp::And, t, relied));
@@ -135,9 +136,8 @@ impl Sweeper<'_> {
                         (false, _) => state.add(changed.test(), made),
                     }
                     self.read_to_select(changed, needs, span);
-                    let decided = changed.is_conditional();
                     let outside = read
-                        && !decided
+                        && !is_conditional
                         && !self.has_only_part(&callee.of, &procedure_args, p.loc, &accessed);
                     rest.extend(outside.then_some(p.loc));
                     continue;

@@ -393,21 +393,26 @@ impl<'a> CallCosts<'a> {
         let best = self.best_case(gains);
         let mut chosen = RepeatedCalls::default();
         let roots = self.order.iter().filter(|i| self.engine.parts[**i].root);
-        let mut open: Vec<Candidate> = roots.map(|i| Candidate::new(*i, 1.0)).collect();
+        let head = |i: &usize| Candidate {
+            part: *i,
+            steps: 1.0,
+            is_all_of_step: false,
+        };
+        let mut open: Vec<Candidate> = roots.map(head).collect();
         let mut seen: BTreeSet<usize> = BTreeSet::new();
         while let Some(Candidate {
             part,
             steps,
-            all_of,
+            is_all_of_step,
         }) = open.pop()
         {
             let Some(cost) = self.known.get(&part).filter(|_| seen.insert(part)) else {
                 continue;
             };
-            let is_step = all_of || steps > 1.0 && self.is_step(part, steps, gains, &best);
-            if is_step && !all_of {
+            let is_step = is_all_of_step || steps > 1.0 && self.is_step(part, steps, gains, &best);
+            if is_step && !is_all_of_step {
                 chosen.steps.insert(part);
-            } else if best.better.contains(&part) && !all_of {
+            } else if best.better.contains(&part) && !is_all_of_step {
                 chosen.others.insert(part);
                 continue;
             }
@@ -421,7 +426,7 @@ impl<'a> CallCosts<'a> {
                         true => 0.0,
                         false => steps * n,
                     },
-                    all_of: is_step && is_all,
+                    is_all_of_step: is_step && is_all,
                 });
             }
         }
@@ -436,17 +441,7 @@ struct Candidate {
     /// below a time step.
     steps: f64,
     /// Whether it is nearly all that a chosen time step does. Then it need not be joint itself.
-    all_of: bool,
-}
-
-impl Candidate {
-    fn new(part: usize, steps: f64) -> Self {
-        Candidate {
-            part,
-            steps,
-            all_of: false,
-        }
-    }
+    is_all_of_step: bool,
 }
 
 /// What is recorded if the best calls below each part are joint.
