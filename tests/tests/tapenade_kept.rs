@@ -109,6 +109,20 @@ fn s(body: &str) -> String {
     )
 }
 
+/// A body with two arrays besides that are computed again from `K`: `A` would be, too, if it could.
+fn beside(body: &str) -> String {
+    format!(
+        "      DO I = 1, N
+        B(I) = 1 + 0.1D0*K(I)
+        C(I) = 2 - 0.1D0*K(I)
+      END DO
+{body}      DO I = 1, N
+        R(I) = R(I)*B(I)*C(I)*0.4D0
+      END DO
+"
+    )
+}
+
 /// Whether the forward sweep of `S` keeps an array.
 fn keeps(text: &str, array: &str) -> bool {
     let start = text.find("SUBROUTINE S_B_FWD").unwrap();
@@ -246,8 +260,9 @@ fn other_local_arrays_are_kept() {
       END
 ";
     for (why, body) in table {
-        let made = adjoint(&(head(CHANGES) + &s(body) + others));
+        let made = adjoint(&(head(CHANGES) + &s(&beside(body)) + others));
         assert!(keeps(&made, "A"), "{why}\n{made}");
+        assert!(!keeps(&made, "B"), "{why}\n{made}");
     }
 }
 
@@ -319,9 +334,19 @@ fn what_must_not_be_computed_twice_is_kept() {
       CHOICE = MOD(I, 3)
       END
 ";
-    let unit = s(body).replace("INTEGER N, I, M", "INTEGER N, I, M, CHOICE");
+    let unit = s(&beside(body)).replace("INTEGER N, I, M", "INTEGER N, I, M, CHOICE");
     let text = adjoint(&(head(CHANGES) + &unit + function));
-    assert!(keeps(&text, "A"), "{text}");
+    assert!(keeps(&text, "A") && !keeps(&text, "B"), "{text}");
+    // The procedure could set the flag.
+    let body = body.replace("CHOICE(I) .GT. 1", "FLAG");
+    let common = "      LOGICAL FLAG\n      COMMON /FLAGS/ FLAG\n";
+    let declared = "      COMMON /SHARED/ SCALE, W\n";
+    let unit = s(&beside(&body)).replace(declared, &format!("{declared}{common}"));
+    let program = head("        CALL UNSEEN(L)\n") + &unit;
+    let unseen =
+        format!("      SUBROUTINE UNSEEN(L)\n{common}      FLAG = MOD(L, 2) .EQ. 0\n      END\n");
+    let text = adjoint_with(&program, &unseen);
+    assert!(keeps(&text, "A") && !keeps(&text, "B"), "{text}");
 }
 
 /// An array that is computed again may be overwritten on the way, and read where it is only partly assigned.
@@ -386,4 +411,17 @@ fn slices_that_calls_change() {
         "      END DO\n      M = M + 1\n      END\n",
     );
     adjoint(&(head(CHANGES) + &s(&body.replace("      M = M + 1\n", "")) + &moving));
+    let passed = "      SUBROUTINE FILL(V, K, M)
+      INTEGER N, I, M
+      PARAMETER (N = 300)
+      DOUBLE PRECISION V(N), K(N)
+      DO I = 1, N
+        V(I) = V(I)*0.3D0 + K(I)
+      END DO
+      M = M + 1
+      END
+";
+    let calls = body.replace("      M = M + 1\n", "");
+    let calls = calls.replace("CALL FILL(K, M)", "CALL FILL(W(1, M), K, M)");
+    adjoint(&(head(CHANGES) + &s(&calls) + passed));
 }

@@ -198,7 +198,7 @@ fn flags_may_change_between_calls_that_are_executed_again() {
       END DO
 "
     );
-    for (first, then) in [(true, true), (false, true), (true, false), (false, false)] {
+    for (first, then) in [(false, true), (true, true), (true, false), (false, false)] {
         let flag = |on: bool| format!(".{on}.").to_uppercase();
         let start = format!(
             "      ICE = {}
