@@ -66,6 +66,7 @@ mod tapenade_arrays;
 mod tapenade_descriptions;
 mod tapenade_kept;
 mod tapenade_memory;
+mod tapenade_overwritten;
 mod tapenade_sizes;
 mod tapenade_state;
 mod tapenade_texts;

@@ -1,6 +1,8 @@
-//! What calls change of arrays: only a slice ([`super::slices`]), or nothing unless some flags are set ([`super::guards`]).
+//! What calls change of arrays: only a slice ([`super::slices`]), or nothing unless some flags are set ([`super::guards`]). And
+//! what they overwrite before they read it ([`super::overwritten`]).
 
 use super::elements::{Elements, Range};
+use super::overwritten::{Conditions, ReadOnEntry, Value};
 use super::recompute::when;
 use super::save::save;
 use super::saved_variables::SavedVariables;
@@ -318,6 +320,64 @@ impl Sweeper<'_> {
         }
     }
 
+    /// Whether a call of a procedure reads the array in a slot with its value from before, and a test that tells that it does
+    /// not after all.
+    pub(super) fn reads_unless(
+        &self,
+        procedure: &Name,
+        slot: usize,
+        args: &[Expr],
+        span: Span,
+    ) -> (bool, Option<Expr>) {
+        match self.engine.overwritten.read_on_entry(procedure, slot) {
+            ReadOnEntry::Never => (false, None),
+            ReadOnEntry::Always => (true, None),
+            ReadOnEntry::Unless(conditions) => (true, self.test_of(conditions, args, span)),
+        }
+    }
+
+    /// The test of all conditions of a call, before it. `None` if the unit does not declare a variable of them.
+    fn test_of(&self, conditions: &Conditions, args: &[Expr], span: Span) -> Option<Expr> {
+        let mut parts = Vec::new();
+        for c in conditions {
+            let number = |n: i64| Expr::int(n, span);
+            for (op, value, limit) in [(BinOp::Le, &c.first, c.from), (BinOp::Ge, &c.last, c.to)] {
+                if !matches!(value, Value::Number(_)) {
+                    parts.push(binary(op, self.value_of(value, args, span)?, number(limit)));
+                }
+            }
+        }
+        let all = parts.into_iter();
+        all.reduce(|a, b| binary(BinOp::And, a, b))
+    }
+
+    fn value_of(&self, value: &Value, args: &[Expr], span: Span) -> Option<Expr> {
+        match value {
+            Value::Number(n) => Some(Expr::int(*n, span)),
+            Value::Argument(i) => {
+                let actual = args.get(*i)?;
+                let simple = matches!(actual.kind, ExprKind::Var(_) | ExprKind::Int(_));
+                simple.then(|| actual.clone())
+            }
+            Value::Common(k, subscripts) => {
+                let loc = self.space.common(*k);
+                let [variable] = *self.variables.get(&loc)?.as_slice() else {
+                    return None;
+                };
+                let subscripts = subscripts.iter().map(|s| self.value_of(s, args, span));
+                let subscripts: Vec<Expr> = subscripts.collect::<Option<_>>()?;
+                let symbol = &self.builder.unit.symbols[variable];
+                let fits = symbol.ty == Some(Type::INTEGER)
+                    && symbol.dims.len() == subscripts.len()
+                    && !self.space.tangled.contains(loc);
+                fits.then(|| match subscripts.is_empty() {
+                    true => Expr::var(variable, span),
+                    false => Expr::element(variable, subscripts, span),
+                })
+            }
+        }
+    }
+
     /// The test of a COMMON variable, if the unit declares it.
     fn flag(&self, k: usize, value: bool, span: Span) -> Option<Expr> {
         let [flag] = self.variables.get(&self.space.common(k))?.as_slice() else {
@@ -341,7 +401,7 @@ impl Sweeper<'_> {
         Some(array).filter(|a| plain && self.builder.unit.symbols[*a].is_array())
     }
 
-    fn is_worth_a_test(&self, array: SymId) -> bool {
+    pub(super) fn is_worth_a_test(&self, array: SymId) -> bool {
         let unit = &self.builder.unit;
         let Some(extents) = constant::extents(unit, &unit.symbols[array].dims) else {
             return true;

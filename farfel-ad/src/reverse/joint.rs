@@ -38,6 +38,8 @@ pub(super) struct AccessedVariable {
     pub element: Option<Elements>,
     pub assigned: bool,
     pub read: bool,
+    /// The test of whether it is overwritten before it is read after all.
+    pub overwritten: Option<Expr>,
 }
 
 impl AdjointEngine {
@@ -102,7 +104,11 @@ impl Sweeper<'_> {
                     && (q.target.equals_ignoring_spans(&p.target)
                         || self.space.tangled.contains(p.loc))
             };
-            let read = accessed.iter().any(|q| q.loc == p.loc && also_read(q));
+            let mut readers = accessed.iter().filter(|q| q.loc == p.loc && also_read(q));
+            let reader = readers.next();
+            let read = reader.is_some();
+            let unread = reader.and_then(|q| q.overwritten.clone());
+            let unread = unread.filter(|_| readers.next().is_none());
             let whole = p.element.is_none();
             let elements = elements.get(&p.loc).filter(|_| whole);
             let mut is_needed = needs.has_some(p.loc, elements, &self.enclosing_loops);
@@ -150,7 +156,8 @@ impl Sweeper<'_> {
             match (own.0.is_empty(), read) {
                 (true, true) => {
                     let made = self.save(&p.target, &Needs::default(), span);
-                    state.add(None, made);
+                    let test = unread.map(|overwritten| Expr::not(overwritten, span));
+                    state.add(test, made);
                 }
                 (false, true) => {
                     // The whole variable, even if only a section of it is needed.
@@ -319,10 +326,26 @@ impl Sweeper<'_> {
             return accessed;
         };
         let before = self.read_on_entry(part);
+        let procedure_args = self.procedure_args(part, args);
+        // The slot of the procedure itself.
+        let passed_before = |i: usize| {
+            let given = callee.derivative_args.iter().take(i);
+            given.filter(|derivative| !**derivative).count()
+        };
+        let own_slot = |slot: usize| match slot.checked_sub(n) {
+            None => passed_before(slot),
+            Some(k) => procedure_args.len() + k,
+        };
         let is_read = |slot: usize| {
             let within = callee.space.slot(slot);
-            effect.read.contains(slot) && within.is_none_or(|l| before.contains(l))
+            let read = effect.read.contains(slot) && within.is_none_or(|l| before.contains(l));
+            match read {
+                true => self.reads_unless(&callee.of, own_slot(slot), &procedure_args, span),
+                false => (false, None),
+            }
         };
+        let slots = 0..=n + self.engine.commons.vars.len();
+        let reads: Vec<(bool, Option<Expr>)> = slots.map(is_read).collect();
         for (i, a) in args.iter().enumerate().take(n) {
             let derivative = callee.derivative_args.get(i).copied().unwrap_or(false);
             let Some(base) = a.base().filter(|_| !derivative) else {
@@ -334,6 +357,8 @@ impl Sweeper<'_> {
                 true => Elements::of(&self.builder.unit, a),
                 false => None,
             };
+            let (read, overwritten) = reads[i].clone();
+            let overwritten = overwritten.filter(|_| self.is_worth_a_test(base));
             accessed.push(AccessedVariable {
                 target: match &element {
                     Some(_) => a.clone(),
@@ -342,12 +367,14 @@ impl Sweeper<'_> {
                 loc,
                 element,
                 assigned: effect.assigned.contains(i),
-                read: is_read(i),
+                read,
+                overwritten,
             });
         }
         for k in 0..self.engine.commons.vars.len() {
             let slot = n + 1 + k;
-            let (assigned, read) = (effect.assigned.contains(slot), is_read(slot));
+            let assigned = effect.assigned.contains(slot);
+            let (read, overwritten) = reads[slot].clone();
             if !assigned && !read || self.engine.derivative_commons.contains(k) {
                 continue;
             }
@@ -369,11 +396,13 @@ impl Sweeper<'_> {
                 self.undeclared(loc, &why, span);
             }
             let place = |target: Expr| AccessedVariable {
-                target,
                 loc,
                 element: None,
                 assigned,
                 read,
+                overwritten: (overwritten.clone())
+                    .filter(|_| target.base().is_some_and(|a| self.is_worth_a_test(a))),
+                target,
             };
             if here.is_empty() {
                 accessed.push(place(Expr::int(0, span)));

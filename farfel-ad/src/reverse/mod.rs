@@ -71,6 +71,7 @@ mod last_call;
 mod loops;
 pub mod memory;
 mod normal;
+mod overwritten;
 mod parallel;
 mod placed_zeros;
 mod prepare;
@@ -117,6 +118,7 @@ use guards::Guards;
 pub use heads::{Adjoint, Adjoints, differentiate_heads, tangents_of_heads};
 use heads::{AdjointGoal, CommonMembers};
 use normal::Normalizer;
+use overwritten::Overwritten;
 pub use prepare::remove_unused_below;
 pub(crate) use recorded::{Recorded, recorded};
 pub use repeated_calls::ExecutedOnce;
@@ -213,6 +215,8 @@ struct AdjointEngine {
     slices: Slices,
     /// The flags that guard what procedures assign.
     guards: Guards,
+    /// What procedures overwrite before they read it.
+    overwritten: Overwritten,
     /// What procedures and tangents do with their arguments, if loops with directives depend on it.
     intents: Intents,
     /// The request or heads that the adjoints are made for, with the derivatives that are given.
@@ -435,6 +439,8 @@ impl AdjointEngine {
         effects.add_given(&goal.rules, commons.vars.len());
         let slices = Slices::of(&graph, &commons, &effects);
         let guards = Guards::of(&graph, &commons, &effects);
+        let read_elsewhere = read_elsewhere(closure, &tangents, &commons);
+        let overwritten = Overwritten::of(&graph, &commons, &effects, &read_elsewhere);
         let mut derivative_commons = Set::with_capacity(commons.vars.len());
         for t in &tangents {
             for (block, members) in crate::locations::common_members(&t.unit) {
@@ -449,7 +455,6 @@ impl AdjointEngine {
         }
         let known: HashSet<&Name> = names.iter().collect();
         let lacks_source = (all.units.iter()).any(|u| calls_without_source(u, &known, &goal.rules));
-        let read_elsewhere = read_elsewhere(closure, &tangents, &commons);
         let mut engine = AdjointEngine {
             parts: Vec::new(),
             index: tangents
@@ -463,6 +468,7 @@ impl AdjointEngine {
             effects,
             slices,
             guards,
+            overwritten,
             intents: match all.units.iter().any(has_marked_loop) {
                 true => Intents::of(&all),
                 false => Intents::default(),

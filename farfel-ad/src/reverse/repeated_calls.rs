@@ -234,7 +234,9 @@ impl AdjointEngine {
         let mut bytes = 0.0;
         let mut done: BTreeSet<usize> = BTreeSet::new();
         for v in &accessed {
-            let read = v.read && defined.as_ref().is_none_or(|d| d.contains(v.loc));
+            let read = v.read
+                && v.overwritten.is_none()
+                && defined.as_ref().is_none_or(|d| d.contains(v.loc));
             let saved = match v.assigned {
                 true => read || needed(&facts.entry, v.loc),
                 // Only derivatives below would read it otherwise.

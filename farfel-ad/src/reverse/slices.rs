@@ -156,7 +156,12 @@ fn position(unit: &Unit, v: SymId) -> Option<usize> {
 }
 
 /// The position of an argument that is a whole number and that the unit does not change.
-fn unchanged_argument(unit: &Unit, space: &Space, effects: &Effects, v: SymId) -> Option<usize> {
+pub(super) fn unchanged_argument(
+    unit: &Unit,
+    space: &Space,
+    effects: &Effects,
+    v: SymId,
+) -> Option<usize> {
     let symbol = &unit.symbols[v];
     let effect = effects.get(&unit.name)?;
     let at = position(unit, v)?;

@@ -152,7 +152,7 @@ pub(super) fn truth(value: bool, span: Span) -> Expr {
 }
 
 /// Whether an input or output statement jumps.
-pub(super) fn jumps(io: &Io) -> bool {
+pub(crate) fn jumps(io: &Io) -> bool {
     io.control.iter().any(|c| match &c.kind {
         ExprKind::Keyword(k, v) => {
             matches!(k.as_str(), "END" | "ERR" | "EOR") && matches!(v.kind, ExprKind::Int(_))

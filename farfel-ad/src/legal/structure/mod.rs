@@ -31,7 +31,7 @@ mod tree;
 
 pub(crate) use alternate::{has_alternate_returns, without_alternate_returns};
 use emit::Names;
-pub(crate) use emit::{calls, negation};
+pub(crate) use emit::{calls, jumps, negation};
 pub use entries::kept_by_divided as kept_by_divided_units;
 pub(crate) use entries::{are_called as calls_entries, has_entries, split as split_entries};
 use farfel_lang::callgraph::ReachableUnits;
