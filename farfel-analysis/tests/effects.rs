@@ -88,6 +88,28 @@ fn entry_points_assign_what_they_reach() {
     assert_eq!(of("F", 3), [false, true, true]);
 }
 
+/// A way that reaches an AD block executes the statements in it.
+#[test]
+fn entry_points_assign_what_blocks_assign() {
+    let text = "      SUBROUTINE S(X, Y)
+      Y = X
+      RETURN
+      ENTRY E(X, Y, Z)
+      ADF(TANGENT(X) = 1)
+      ADR(COTANGENT(Y) = 1)
+      Y = SIN(X)
+      END ADR(Z = COTANGENT(X))
+      END ADF(W = TANGENT(Z))
+      PRINT *, W
+      END
+";
+    let known = Assigned::of(&program(text));
+    let of =
+        |name: &str, args| -> Vec<bool> { (0..args).map(|i| known.argument(name, i)).collect() };
+    assert_eq!(of("S", 2), [false, true]);
+    assert_eq!(of("E", 3), [false, true, true]);
+}
+
 #[test]
 fn a_function_that_calls_itself_is_looked_at_again() {
     let text = "      RECURSIVE FUNCTION F(X, Y, N)

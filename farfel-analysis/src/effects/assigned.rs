@@ -45,8 +45,13 @@ impl Assigned {
             let mut flow = FlowGraph::of(unit);
             flow.enter_at(point.statement.map(|s| s.name));
             let mut touched = StatementEffects::nothing(unit.symbols.len());
+            let mut add = |s: &Stmt| self.0.statement(unit, &EachSymbol, s, &mut touched);
             for s in flow.reached() {
-                self.0.statement(unit, &EachSymbol, s, &mut touched);
+                match s.kind {
+                    // The body of an AD block is part of the block, not of the control flow around it.
+                    StmtKind::Ad(_) => s.walk(&mut add),
+                    _ => add(s),
+                }
             }
             let effect = self.0.of_entry(&point, &EachSymbol, 0, &touched);
             self.0.insert(point.name.clone(), effect);
