@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Tapenade's directives with the same meaning are understood as well:
-//! `C$AD FP-LOOP "Z" adj_reduction=1.e-6`, whose list of variables is not needed here, and
-//! `C$AD BINOMIAL-CKP 1000 20 1`, whose second number corresponds to that of `checkpoint`.
+//! `C$AD FP-LOOP "Z" adj_reduction=1.e-6`, whose list of variables only matters to adjoints in place of Tapenade's,
+//! and `C$AD BINOMIAL-CKP 1000 20 1`, whose second number corresponds to that of `checkpoint`.
 //!
 //! `!farfel: checkpoint` among the declarations of a subprogram applies to calls of the subprogram.
 //!
@@ -182,7 +182,10 @@ fn tapenade_directive(text: &str) -> Option<LoopDirectiveKind> {
     match word.to_ascii_uppercase().as_str() {
         "FP-LOOP" => {
             // The settings follow the names of the variables that become stationary.
-            let (_, settings) = rest.rsplit_once('"').unwrap_or(("", rest));
+            let (list, settings) = rest.rsplit_once('"').unwrap_or(("", rest));
+            let variables = list.split(['"', ',']).map(str::trim);
+            let variables = variables.filter(|v| !v.is_empty());
+            let variables = variables.map(|v| v.to_ascii_uppercase().into()).collect();
             let mut tolerance = None;
             let mut words = DirectiveText::of(settings);
             while let Some(name) = words.name() {
@@ -195,6 +198,7 @@ fn tapenade_directive(text: &str) -> Option<LoopDirectiveKind> {
             Some(LoopDirectiveKind::FixedPoint {
                 tolerance,
                 iterations: None,
+                variables,
             })
         }
         "BINOMIAL-CKP" => {
@@ -264,5 +268,6 @@ fn fixed_point(words: &mut DirectiveText) -> Option<LoopDirectiveKind> {
     words.done().then_some(LoopDirectiveKind::FixedPoint {
         tolerance,
         iterations,
+        variables: Vec::new(),
     })
 }

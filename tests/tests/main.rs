@@ -64,6 +64,7 @@ mod tapenade_adjoints;
 mod tapenade_arguments;
 mod tapenade_arrays;
 mod tapenade_descriptions;
+mod tapenade_fixed_point;
 mod tapenade_kept;
 mod tapenade_memory;
 mod tapenade_overwritten;

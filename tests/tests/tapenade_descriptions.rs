@@ -507,7 +507,7 @@ fn loops_have_the_marks_of_tapenade() {
         "      SUBROUTINE S(X, Z)
       DOUBLE PRECISION X, Z, OLD
       OLD = -1
-!$AD FP-LOOP \"Z,OLD\" adj_reduction=1.e-10
+!$AD FP-LOOP \"Z,OLD\"
       DO WHILE (ABS(Z - OLD) .GT. 1D-13)
         OLD = Z
         Z = COS(Z*X)/2
@@ -551,6 +551,6 @@ C$AD BINOMIAL-CKP 100 3 1
     );
     tapenade(dir, &["-b", "-head", "s(z)/(x) t(y)/(x y)", "s.f"]).success();
     let text = read(dir, "s_b.f");
-    assert!(text.contains("1.D-10*LARGEST"), "{text}");
+    assert!(text.contains("*LARGEST"), "{text}");
     agree(dir, &["main.f", "s.f", "s_b.f"], 2, 1e-7);
 }

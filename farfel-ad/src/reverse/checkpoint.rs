@@ -9,6 +9,7 @@
 //! Source: A. Griewank and A. Walther, *Algorithm 799: revolve*, ACM TOMS 26(1), 2000.
 
 use super::disk::DiskVars;
+use super::fixed_point::FixedPointEnd;
 use super::recompute::{Control, SavedStates, when};
 use super::sweep::Sweeper;
 use super::sweep_data::{Replay, Sweeps};
@@ -99,11 +100,16 @@ impl Sweeper<'_> {
                 LoopDirectiveKind::FixedPoint {
                     tolerance,
                     iterations,
+                    variables,
                 },
                 control,
             ) => {
-                let limits = (tolerance.as_deref(), *iterations);
-                self.fixed_point(d, control, limits, *at, span, needs)
+                let end = FixedPointEnd {
+                    tolerance: tolerance.as_deref(),
+                    iterations: *iterations,
+                    variables,
+                };
+                self.fixed_point(d, control, end, *at, span, needs)
             }
             (LoopDirectiveKind::Independent, Some(control)) => {
                 self.independent(d, control, *at, span, needs)

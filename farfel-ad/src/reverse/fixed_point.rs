@@ -6,23 +6,29 @@
 //! (Jᵀ)²z̄, …, while those of x accumulate the contribution of each. The sum of these is the solution of w =
 //! z̄ + Jᵀw, which is propagated to x. The adjoint ends when nothing changes any more.
 //!
+//! Adjoints in place of Tapenade's iterate w itself, where `C$AD FP-LOOP "Z" adj_reduction=1.e-6` says when they end: the function
+//! ADFIXEDPOINT_NOTREDUCED decides, which is in Tapenade's library unless the program has its own. It can do so for all processes
+//! together. For loops that contain a linear solver with a tolerance, the results are then those of Tapenade's adjoint.
+//!
 //! Source: B. Christianson, *Reverse accumulation and attractive fixed points*, Optimization
 //! Methods and Software 3(4), 1994.
 
-use super::AdjointEngine;
-use super::recompute::{Control, SavedStates, when};
+use super::recompute::{Control, SavedStates, SavedValue, when};
+use super::save;
 use super::sweep::Sweeper;
 use super::sweep_data::{Replay, StateVariable, Sweeps};
 use super::tape::TapeKind;
 use super::tbr::Needs;
+use super::unit_builder::{UnitBuilder, zero};
+use super::{AdjointEngine, Part};
 use crate::affine::{Affine, LoopRange};
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
-    BinOp, Block, Do, Expr, LoopDirective, LoopDirectiveKind, Stmt, StmtKind, SymId, Type,
-    walk_block,
+    BinOp, Block, Class, Do, DoControl, Expr, LoopDirective, LoopDirectiveKind, Name, Stmt,
+    StmtKind, SymId, Type, walk_block,
 };
 use std::collections::BTreeSet;
 
@@ -31,6 +37,31 @@ const TOLERANCE: &str = "1D-14";
 
 /// The default number of iterations after which the adjoint gives up.
 const ITERATIONS: u32 = 1_000_000;
+
+/// The function of adjoints by Tapenade that decides whether to iterate again: of the sum of the squares of all changes, which is
+/// -1 at first, and of the factor by which it must be reduced.
+const NOT_REDUCED: &str = "ADFIXEDPOINT_NOTREDUCED";
+
+/// The relative change below which nothing changes any more where that function decides.
+const SETTLED: &str = "1D-12";
+
+/// When the adjoint of a fixed-point loop ends.
+pub(super) struct FixedPointEnd<'d> {
+    /// The relative change, or by Tapenade's directive the factor by which changes must be reduced.
+    pub tolerance: Option<&'d str>,
+    /// The number of iterations after which it gives up.
+    pub iterations: Option<u32>,
+    /// The variables that become stationary, by Tapenade's directive.
+    pub variables: &'d [Name],
+}
+
+/// What the adjoint of a fixed-point loop does if it ends as Tapenade's.
+struct EndOfTapenade {
+    /// The cotangents of the variables that become stationary.
+    named: Vec<SymId>,
+    /// The cotangents that the loop propagates to, which each iteration begins with anew.
+    others: SavedStates,
+}
 
 impl AdjointEngine {
     /// The parts that fixed-point loops call. Their calls are split: the second execution of a joint call would
@@ -70,7 +101,7 @@ impl Sweeper<'_> {
         &mut self,
         d: &Do,
         control: Option<Control>,
-        (tolerance, most): (Option<&str>, Option<u32>),
+        until: FixedPointEnd,
         at: Span,
         span: Span,
         needs: &mut Needs,
@@ -96,9 +127,16 @@ impl Sweeper<'_> {
         assigned.difference_with(&derivatives);
         var_loc.into_iter().for_each(|l| assigned.set(l, false));
         let exposed = self.exposed(&d.body);
-        let mut changing = touched.assigned;
+        let mut changing = touched.assigned.clone();
         changing.intersect_with(&derivatives);
         changing.intersect_with(&exposed);
+        let mut others = touched.assigned;
+        others.union_with(&touched.read);
+        others.intersect_with(&derivatives);
+        others.difference_with(&changing);
+        let (cotangents, open) = self.cotangents(&changing, at);
+        self.not_comparable(open, at);
+        let by_tapenade = self.end_of_tapenade(&cotangents, &others, &until, at);
 
         // What is needed from before the loop.
         let (mut forward, mut restore) = (Vec::new(), Vec::new());
@@ -125,12 +163,9 @@ impl Sweeper<'_> {
         let mut end = assigned.clone();
         end = end.ones().filter(|l| own.has(*l)).collect();
         let values = self.members(&end, at);
-        let cotangents = self.cotangents(&changing, at);
         let values = SavedStates::of(&mut self.builder, values);
         let cotangents = SavedStates::of(&mut self.builder, cotangents);
         let rounds = self.builder.variable("ROUNDS", Type::INTEGER);
-        let change = self.builder.variable("CHANGE", Type::Real(8));
-        let largest = self.builder.variable("LARGEST", Type::Real(8));
         let x = |s: SymId| Expr::var(s, span);
         let set = |s: SymId, e: Expr| Stmt::assign(Expr::var(s, span), e, span);
         let one = || Expr::int(1, span);
@@ -152,13 +187,28 @@ impl Sweeper<'_> {
         if let Some((var, from, to, step)) = control {
             back.push(set(var, self.last_value(from, to, step, span)));
         }
-        for storage in [&values, &cotangents] {
-            back.extend(storage.sizes(span));
-            back.extend(storage.reserve(&mut self.builder, &mut self.tapes, one(), span));
+        let slots = if by_tapenade.is_some() { 3 } else { 1 };
+        let mut storage = vec![(&values, 1), (&cotangents, slots)];
+        storage.extend(by_tapenade.as_ref().map(|t| (&t.others, 1)));
+        for (saved, slots) in &storage {
+            let slots = Expr::int(*slots, span);
+            back.extend(saved.sizes(span));
+            back.extend(saved.reserve(&mut self.builder, &mut self.tapes, slots, span));
         }
         back.extend(once.forward.iter().cloned());
-        back.extend(values.copy(&mut self.builder, &mut self.tapes, one(), false, &all, span));
-        back.extend(cotangents.copy(&mut self.builder, &mut self.tapes, one(), false, &all, span));
+        for (saved, slots) in &storage {
+            for slot in 1..=*slots {
+                let slot = Expr::int(slot, span);
+                back.extend(saved.copy(
+                    &mut self.builder,
+                    &mut self.tapes,
+                    slot,
+                    false,
+                    &all,
+                    span,
+                ));
+            }
+        }
         let kinds: Vec<TapeKind> = self.tapes.used.keys().copied().collect();
         let mut begin = Vec::new();
         for kind in kinds {
@@ -169,30 +219,24 @@ impl Sweeper<'_> {
         }
         begin.extend(values.copy(&mut self.builder, &mut self.tapes, one(), true, &all, span));
         begin.extend(once.backward);
-        let compare = cotangents.compare(&mut self.builder, &mut self.tapes, change, span);
-        let quoted = Rounds {
-            rounds,
-            change,
-            largest,
-            tolerance: Expr::real(double(tolerance.unwrap_or(TOLERANCE)), span),
-            limit: Expr::int(i64::from(most.unwrap_or(ITERATIONS)), span),
-            back: begin,
-            compare,
+        let mut loops = match &by_tapenade {
+            None => self.own_rounds(rounds, begin, &cotangents, &until, span),
+            Some(end) => self.rounds_of_tapenade(rounds, begin, &cotangents, end, &until, span),
         };
-        let mut loops = quoted.block(&self.builder.unit.symbols, span);
-        if let Some(Stmt {
-            kind: StmtKind::Do(made),
-            ..
-        }) = loops.last_mut()
-        {
-            made.directive = Some(Box::new(LoopDirective {
-                kind: LoopDirectiveKind::Replayed,
-                span: at,
-            }));
+        for s in &mut loops {
+            if let StmtKind::Do(made) = &mut s.kind
+                && matches!(made.control, DoControl::While(_))
+            {
+                made.directive = Some(Box::new(LoopDirective {
+                    kind: LoopDirectiveKind::Replayed,
+                    span: at,
+                }));
+            }
         }
         back.append(&mut loops);
-        back.extend(cotangents.release(&mut self.builder, &mut self.tapes, span));
-        back.extend(values.release(&mut self.builder, &mut self.tapes, span));
+        for (saved, _) in storage.iter().rev() {
+            back.extend(saved.release(&mut self.builder, &mut self.tapes, span));
+        }
         let mut backward = match control {
             None => back,
             // Without any iteration, z keeps its value.
@@ -209,8 +253,10 @@ impl Sweeper<'_> {
         backward.extend(pop);
         backward.extend(restore);
         if self.trial == 0 {
-            let mut state = values.members;
-            state.extend(cotangents.members);
+            let saved = storage
+                .iter()
+                .flat_map(|(saved, slots)| (0..*slots).flat_map(|_| saved.members.iter().cloned()));
+            let state = saved.collect();
             self.replays.insert(
                 rounds,
                 Replay {
@@ -225,10 +271,172 @@ impl Sweeper<'_> {
         Some(Sweeps { forward, backward })
     }
 
-    /// The cotangents at some locations, to be saved.
-    fn cotangents(&mut self, locs: &Set, at: Span) -> Vec<StateVariable> {
+    /// Goes back over the iteration until nothing changes any more.
+    fn own_rounds(
+        &mut self,
+        rounds: SymId,
+        back: Block,
+        cotangents: &SavedStates,
+        until: &FixedPointEnd,
+        span: Span,
+    ) -> Block {
+        let change = self.builder.variable("CHANGE", Type::Real(8));
+        let largest = self.builder.variable("LARGEST", Type::Real(8));
+        let compare = cotangents.compare(&mut self.builder, &mut self.tapes, change, span);
+        let limit = until.iterations.unwrap_or(ITERATIONS);
+        let quoted = Rounds {
+            rounds,
+            change,
+            largest,
+            tolerance: Expr::real(double(until.tolerance.unwrap_or(TOLERANCE)), span),
+            limit: Expr::int(i64::from(limit), span),
+            back,
+            compare,
+        };
+        quoted.block(&self.builder.unit.symbols, span)
+    }
+
+    /// Goes back over the iteration as Tapenade's adjoint does. There are three saved states: z̄, w, and how w has changed.
+    fn rounds_of_tapenade(
+        &mut self,
+        rounds: SymId,
+        back: Block,
+        cotangents: &SavedStates,
+        end: &EndOfTapenade,
+        until: &FixedPointEnd,
+        span: Span,
+    ) -> Block {
+        let squares = self.builder.variable("CUMUL", Type::Real(8));
+        let change = self.builder.variable("CHANGE", Type::Real(8));
+        let largest = self.builder.variable("LARGEST", Type::Real(8));
+        let again = self.builder.variable("AGAIN", Type::INTEGER);
+        let settled = self.builder.variable("SETTLED", Type::INTEGER);
+        let x = |s: SymId| Expr::var(s, span);
+        let set = |s: Expr, e: Expr| Stmt::assign(s, e, span);
+        let all = |_: SymId| true;
+        let named = |s: SymId| end.named.contains(&s);
+        let one = || Expr::int(1, span);
+        let (builder, tapes) = (&mut self.builder, &mut self.tapes);
+
+        let add = |b: &mut UnitBuilder, v: SavedValue| {
+            let [first, old, changed] = [0, 1, 2].map(|n| (v.place)(n));
+            let by = binary(BinOp::Sub, v.value.clone(), old.clone());
+            let more = binary(BinOp::Sub, by.clone(), changed.clone());
+            let more = b.call("ABS", vec![more], span);
+            let mut out = vec![
+                set(v.value.clone(), binary(BinOp::Add, v.value.clone(), first)),
+                set(x(change), binary(BinOp::Add, x(change), more)),
+                set(changed.clone(), by),
+                set(old, v.value),
+            ];
+            if named(v.of) {
+                let size = match b.unit.symbols[v.of].ty {
+                    Some(Type::Complex(_)) => b.call("ABS", vec![changed], span),
+                    _ => changed,
+                };
+                let square = binary(BinOp::Mul, size.clone(), size);
+                out.push(set(x(squares), binary(BinOp::Add, x(squares), square)));
+            }
+            out
+        };
+        let compare = cotangents.for_each_value(builder, tapes, one(), &all, &add, span);
+        let rest = |_: &mut UnitBuilder, v: SavedValue| vec![set(v.value, (v.place)(2))];
+        let rest = cotangents.for_each_value(builder, tapes, one(), &all, &rest, span);
+        let zero = |b: &mut UnitBuilder, v: SavedValue| {
+            let ty = b.unit.symbols[v.of].ty;
+            ty.map(|ty| set(v.value, zero(ty, span)))
+                .into_iter()
+                .collect()
+        };
+        let forget = cotangents.for_each_value(builder, tapes, one(), &named, &zero, span);
+        let renew = end.others.copy(builder, tapes, one(), true, &all, span);
+        let reduction = until.tolerance.unwrap_or(TOLERANCE).replace('D', "E");
+        let limit = until.iterations.unwrap_or(ITERATIONS);
+        let function = builder.procedure(&NOT_REDUCED.into(), Class::Function, Some(Type::INTEGER));
+        let quoted = RoundsOfTapenade {
+            rounds,
+            squares,
+            change,
+            largest,
+            again,
+            settled,
+            not_reduced: function,
+            reduction: Expr::real(reduction, span),
+            tolerance: Expr::real(SETTLED.to_owned(), span),
+            limit: Expr::int(i64::from(limit), span),
+            renew,
+            back,
+            compare,
+            rest,
+            forget,
+        };
+        quoted.block(&self.builder.unit.symbols, span)
+    }
+
+    /// Whether and how the adjoint ends as Tapenade's: if the directive says so, and all cotangents can be saved, those that change
+    /// under one name.
+    fn end_of_tapenade(
+        &mut self,
+        cotangents: &[StateVariable],
+        others: &Set,
+        until: &FixedPointEnd,
+        at: Span,
+    ) -> Option<EndOfTapenade> {
+        let mut locs = cotangents.iter().map(|m| self.space.loc(m.var));
+        let tangled = locs.any(|l| self.space.tangled.contains(l));
+        if !self.engine.goal.heads || until.tolerance.is_none() || tangled {
+            return None;
+        }
+        let symbols = &self.builder.unit.symbols;
+        let variables = until.variables.iter().filter_map(|v| symbols.find(v));
+        let variables: Set = variables.map(|v| self.space.loc(v)).collect();
+        let own = &self.engine.parts[self.part].primals;
+        let own = own
+            .iter()
+            .map(|(d, v)| (self.space.loc(*d), self.space.loc(*v)));
+        // The unit may not name the derivatives of variables in COMMON itself.
+        let common = |p: &Part, s: SymId| {
+            let number = p.space.common_at(p.space.loc(s))?;
+            Some(self.space.common(number))
+        };
+        let in_common = self.engine.parts.iter().flat_map(|p| {
+            let pairs = p.primals.iter();
+            pairs.filter_map(move |(d, v)| Some((common(p, *d)?, common(p, *v)?)))
+        });
+        let named = own.chain(in_common).filter(|(_, v)| variables.contains(*v));
+        let named: Set = named.map(|(d, _)| d).collect();
+        let is_named = |s: &SymId| named.contains(self.space.loc(*s));
+        let named: Vec<SymId> = cotangents.iter().map(|m| m.var).filter(is_named).collect();
+        if named.is_empty() {
+            return None;
+        }
+        let (others, open) = self.cotangents(others, at);
+        open.is_empty().then(|| EndOfTapenade {
+            named,
+            others: SavedStates::of(&mut self.builder, others),
+        })
+    }
+
+    /// Adds errors for cotangents that cannot be compared.
+    fn not_comparable(&mut self, open: Vec<(String, &'static str)>, at: Span) {
+        if self.trial > 0 {
+            return;
+        }
+        for (why, help) in open {
+            let why = format!("whether the adjoint of this loop has converged is not known: {why}");
+            self.errors
+                .push(Diagnostic::error(&rules::AD_LOOP, at, why).help(help));
+        }
+    }
+
+    /// The cotangents at some locations, to be saved, and why some cannot be saved.
+    fn cotangents(
+        &mut self,
+        locs: &Set,
+        at: Span,
+    ) -> (Vec<StateVariable>, Vec<(String, &'static str)>) {
         let mut found = Vec::new();
-        let mut errors = Vec::new();
+        let mut open = Vec::new();
         let mut missing = Vec::new();
         for loc in locs.ones() {
             let mut any = false;
@@ -244,14 +452,14 @@ impl Sweeper<'_> {
                 let Some(kind) = s.ty.map(TapeKind::of) else {
                     continue;
                 };
-                let open = format!("{} has {}", s.name, s.missing_bounds());
-                match super::save::bounds(&mut self.builder, id, at) {
+                let why = format!("{} has {}", s.name, s.missing_bounds());
+                match save::bounds(&mut self.builder, id, at) {
                     Some(bounds) => found.push(StateVariable {
                         var: id,
                         kind,
                         bounds,
                     }),
-                    None => errors.push((open, "declare the bounds of the array")),
+                    None => open.push((why, "declare the bounds of the array")),
                 }
             }
             if !any {
@@ -262,21 +470,7 @@ impl Sweeper<'_> {
             let why = "what this loop calls changes the derivative of a COMMON variable";
             self.undeclared(loc, why, at);
         }
-        if self.trial == 0 {
-            for (why, help) in errors {
-                self.errors.push(
-                    Diagnostic::error(
-                        &rules::AD_LOOP,
-                        at,
-                        format!(
-                            "whether the adjoint of this loop has converged is not known: {why}"
-                        ),
-                    )
-                    .help(help),
-                );
-            }
-        }
-        found
+        (found, open)
     }
 }
 
@@ -302,6 +496,47 @@ farfel_lang::quote! {
         stop 'Farfel: the adjoint of a fixed-point loop does not come to an end'
       end if
     end do
+    "
+}
+
+farfel_lang::quote! {
+    /// Goes back over one iteration until a function says that the cotangents hardly change any more, and then once more, from the
+    /// final ones. If they do not change at all, it is told so: it does not know of elements that the loop keeps as they are.
+    /// What comes before the loop does not influence the variables that become stationary.
+    struct RoundsOfTapenade {
+        rounds: SymId, squares: SymId, change: SymId, largest: SymId, again: SymId, settled: SymId,
+        not_reduced: SymId, reduction: Expr, tolerance: Expr, limit: Expr,
+        renew: Block, back: Block, compare: Block, rest: Block, forget: Block,
+    }
+    "
+    rounds = 0
+    largest = 0.0D0
+    settled = 0
+    squares = -1.0D0
+    again = 1
+    do while (again /= 0)
+      again = not_reduced(squares, reduction)
+      call renew
+      call back
+      squares = 0.0D0
+      change = 0.0D0
+      call compare
+      rounds = rounds + 1
+      if (change > largest) then
+        largest = change
+      end if
+      if (change <= tolerance*largest) then
+        squares = 0.0D0
+        settled = 1
+      end if
+      if (rounds >= limit .and. again /= 0) then
+        stop 'Farfel: the adjoint of a fixed-point loop does not come to an end'
+      end if
+    end do
+    call rest
+    if (settled == 0) then
+      call forget
+    end if
     "
 }
 

@@ -505,6 +505,15 @@ pub(super) fn size(member: &StateVariable, span: Span) -> Expr {
     all
 }
 
+/// A value of a member of [`SavedStates`], and the places where it is saved.
+pub(super) struct SavedValue<'p> {
+    /// The member.
+    pub of: SymId,
+    pub value: Expr,
+    /// The place in the state that follows the current one after a number of others.
+    pub place: &'p dyn Fn(usize) -> Expr,
+}
+
 impl SavedStates {
     /// Declares the variables that tell where states are.
     pub fn of(builder: &mut UnitBuilder, members: Vec<StateVariable>) -> SavedStates {
@@ -595,13 +604,13 @@ impl SavedStates {
         change: SymId,
         span: Span,
     ) -> Block {
-        let one = |builder: &mut UnitBuilder, value: Expr, place: Expr| {
-            let by = binary(BinOp::Sub, value.clone(), place.clone());
+        let one = |builder: &mut UnitBuilder, v: SavedValue| {
+            let by = binary(BinOp::Sub, v.value.clone(), (v.place)(0));
             let by = builder.call("ABS", vec![by], span);
             let sum = binary(BinOp::Add, Expr::var(change, span), by);
             vec![
                 Stmt::assign(Expr::var(change, span), sum, span),
-                Stmt::assign(place, value, span),
+                Stmt::assign((v.place)(0), v.value, span),
             ]
         };
         self.for_each_value(builder, tapes, Expr::int(1, span), &|_| true, &one, span)
@@ -617,10 +626,10 @@ impl SavedStates {
         which: &dyn Fn(SymId) -> bool,
         span: Span,
     ) -> Block {
-        let one = |_: &mut UnitBuilder, value: Expr, place: Expr| {
+        let one = |_: &mut UnitBuilder, v: SavedValue| {
             let (to, from) = match back {
-                true => (value, place),
-                false => (place, value),
+                true => (v.value, (v.place)(0)),
+                false => ((v.place)(0), v.value),
             };
             vec![Stmt::assign(to, from, span)]
         };
@@ -628,13 +637,13 @@ impl SavedStates {
     }
 
     /// Applies `one` to each value of the members that `which` selects and its place in the state with number `slot`.
-    fn for_each_value(
+    pub fn for_each_value(
         &self,
         builder: &mut UnitBuilder,
         tapes: &mut Tapes,
         slot: Expr,
         which: &dyn Fn(SymId) -> bool,
-        one: &dyn Fn(&mut UnitBuilder, Expr, Expr) -> Block,
+        one: &dyn Fn(&mut UnitBuilder, SavedValue) -> Block,
         span: Span,
     ) -> Block {
         let mut out = Vec::new();
@@ -661,9 +670,18 @@ impl SavedStates {
                 let counters = builder.take_counters(m.bounds.len());
                 let element = save::value(builder, m.var, &counters, span);
                 let next = binary(BinOp::Add, Expr::var(at, span), Expr::int(1, span));
-                let place = Expr::element(values, vec![Expr::var(at, span)], span);
+                let place = |further: usize| {
+                    let sizes = (0..further).map(|_| Expr::var(*size, span));
+                    let at = sizes.fold(Expr::var(at, span), sum);
+                    Expr::element(values, vec![at], span)
+                };
+                let saved = SavedValue {
+                    of: m.var,
+                    value: element,
+                    place: &place,
+                };
                 let mut copied = vec![Stmt::assign(Expr::var(at, span), next, span)];
-                copied.append(&mut one(builder, element, place));
+                copied.append(&mut one(builder, saved));
                 builder.free_counters(m.bounds.len());
                 for (c, (low, high)) in counters.iter().zip(&m.bounds) {
                     copied = count(*c, low.clone(), high.clone(), None, copied, span)

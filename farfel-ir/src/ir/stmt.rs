@@ -318,6 +318,8 @@ pub enum LoopDirectiveKind {
         tolerance: Option<Name>,
         /// The number of iterations after which the adjoint gives up.
         iterations: Option<u32>,
+        /// The variables that become stationary, by Tapenade's FP-LOOP.
+        variables: Vec<Name>,
     },
     /// `independent`: no iteration depends on the results of another one.
     Independent,
@@ -514,6 +516,7 @@ impl std::fmt::Display for LoopDirectiveKind {
             LoopDirectiveKind::FixedPoint {
                 tolerance,
                 iterations,
+                ..
             } => {
                 let tolerance = tolerance.as_ref().map(|t| format!("tolerance = {t}"));
                 let iterations = iterations.map(|n| format!("iterations = {n}"));
