@@ -124,6 +124,11 @@ fn the_function_decides_when_the_adjoint_ends() {
 ",
     );
     tapenade(dir, &["-b", "-head", "head(z)/(x z)", "s.f"]).success();
+    let messages = std::fs::read_to_string(dir.join("s_b.msg")).unwrap();
+    assert!(
+        messages.contains("(AD09) function adfixedpoint_notreduced is in adFixedPoint.c"),
+        "{messages}"
+    );
     let numbers = printed(dir, &["main.f", "s.f", "s_b.f"]);
     let factor = 1e6;
     // 1 + A + A**2 + A**3, and nothing for the first Z.

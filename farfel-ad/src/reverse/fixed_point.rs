@@ -40,7 +40,7 @@ const ITERATIONS: u32 = 1_000_000;
 
 /// The function of adjoints by Tapenade that decides whether to iterate again: of the sum of the squares of all changes, which is
 /// -1 at first, and of the factor by which it must be reduced.
-const NOT_REDUCED: &str = "ADFIXEDPOINT_NOTREDUCED";
+pub const NOT_REDUCED: &str = "ADFIXEDPOINT_NOTREDUCED";
 
 /// The relative change below which nothing changes any more where that function decides.
 const SETTLED: &str = "1D-12";

@@ -113,6 +113,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::targets::CallTargets;
 use farfel_lang::verify::Primals;
+pub use fixed_point::NOT_REDUCED;
 use generated::SweepResults;
 use guards::Guards;
 pub use heads::{Adjoint, Adjoints, differentiate_heads, tangents_of_heads};

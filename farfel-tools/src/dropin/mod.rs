@@ -875,6 +875,13 @@ impl<'a> Generation<'a> {
                 );
                 add_message(messages, message);
             }
+            if derived.unit.symbols.find(reverse::NOT_REDUCED).is_some() {
+                let message = format!(
+                    "(AD09) function {} is in adFixedPoint.c of Tapenade's library: link it, or provide your own",
+                    reverse::NOT_REDUCED.to_lowercase()
+                );
+                add_message(messages, message);
+            }
             declare_external(program, &made, &mut derived.unit);
             for name in sizes_used(&derived.unit) {
                 let message = match name.strip_prefix("ISIZE").and_then(|n| n.split_once("OF")) {
