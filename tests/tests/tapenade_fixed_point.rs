@@ -214,6 +214,16 @@ fn gradients_are_those_of_differences() {
             ),
         ),
         (
+            "an array that is not named, and of which the loop changes a part",
+            format!(
+                "{}{step}        V(2) = 0.3D0*COS(V(2)*X(1)) + 0.2D0*U(1)
+        ERR = MAX(ERR, ABS(V(2) - T))
+        T = V(2)
+{end}      Y = V(1)*V(2) + V(3) + U(3)\n",
+                named("U")
+            ),
+        ),
+        (
             "an iteration in a subroutine, with variables in COMMON",
             format!(
                 "{}      CALL STEP(X, ERR)\n{end}      CALL LAST(Y)\n",

@@ -236,4 +236,23 @@ fn bounds_that_change_before_the_loop_are_not_tested() {
         assert!(made.contains(SAVED), "{before}{made}");
         assert!(!made.contains(TEST), "{before}{made}");
     }
+    // In the subroutine with the loop.
+    let prepare = &format!("      LAST(ME) = MOD(K, 4) + 1\n{TILES}");
+    let made = adjoint(&Steps { prepare, ..NORMAL });
+    assert!(made.contains(SAVED), "{made}");
+    assert!(!made.contains(TEST), "{made}");
+}
+
+/// A loop that may have no iteration overwrites nothing, even if each iteration would overwrite all of an array.
+#[test]
+fn loops_without_iterations_overwrite_nothing() {
+    let prepare = "      DO J = FIRST(ME), LAST(ME)\n        T = 1D-3*K + U(J)\n      END DO\n";
+    let outside = "        LAST(2) = MOD(K, 2)\n";
+    let made = adjoint(&Steps {
+        prepare,
+        outside,
+        ..NORMAL
+    });
+    assert!(made.contains(SAVED), "{made}");
+    assert!(!made.contains(TEST), "{made}");
 }
