@@ -877,7 +877,7 @@ impl<'a> Generation<'a> {
             }
             if derived.unit.symbols.find(reverse::NOT_REDUCED).is_some() {
                 let message = format!(
-                    "(AD09) function {} is in adFixedPoint.c of Tapenade's library: link it, or provide your own",
+                    "(AD09) function {} is in adFixedPoint.c of Tapenade's library: link it, provide your own, or leave out adj_reduction",
                     reverse::NOT_REDUCED.to_lowercase()
                 );
                 add_message(messages, message);
