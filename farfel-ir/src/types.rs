@@ -12,6 +12,7 @@ pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
         ExprKind::Int(_) | ExprKind::Bits(_) => Some(Type::INTEGER),
         ExprKind::Kind(constant, bytes) => Some(match constant.kind {
             ExprKind::Logical(_) => Type::Logical(*bytes),
+            ExprKind::Real(_) => Type::Real(*bytes),
             _ => Type::Integer(*bytes),
         }),
         ExprKind::Array(a) => {

@@ -85,20 +85,7 @@ const FUNCTION: &str = "= ADFIXEDPOINT_NOTREDUCED(";
 fn the_function_decides_when_the_adjoint_ends() {
     let dir = sandbox();
     let dir = dir.path();
-    write(
-        dir,
-        "s.f",
-        "      SUBROUTINE HEAD(A, X, Z)
-      DOUBLE PRECISION A, X, Z, OLD
-      OLD = Z + 1
-!$AD FP-LOOP \"Z\" adj_reduction=1.e-6
-      DO WHILE (ABS(Z - OLD) .GT. 1D-15)
-        OLD = Z
-        Z = A*Z + X
-      END DO
-      END
-",
-    );
+    write(dir, "s.f", LINEAR);
     write(
         dir,
         "main.f",
@@ -136,6 +123,82 @@ fn the_function_decides_when_the_adjoint_ends() {
         -1.0, factor, 0.25, factor, 0.0625, factor, 0.015625, factor, 1.875, 0.0,
     ];
     assert_eq!(numbers, expected);
+}
+
+/// Iterates Z = A*Z + X.
+const LINEAR: &str = "      SUBROUTINE HEAD(A, X, Z)
+      REAL*8 A, X, Z, OLD
+      OLD = Z + 1
+!$AD FP-LOOP \"Z\" adj_reduction=1.e-6
+      DO WHILE (ABS(Z - OLD) .GT. 1D-15)
+        OLD = Z
+        Z = A*Z + X
+      END DO
+      END
+";
+
+/// The function may be in C, where its arguments have the sizes of Tapenade's library, whatever the sizes of REAL and INTEGER are.
+#[test]
+fn the_function_may_be_in_c() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "s.f", LINEAR);
+    write(
+        dir,
+        "main.f",
+        "      REAL*8 X, XB, Z, ZB
+      X = 0.5D0
+      Z = 0.3D0
+      XB = 0
+      ZB = 1
+      CALL HEAD_B(0.5D0, X, XB, Z, ZB)
+      PRINT *, XB, ZB
+      END
+",
+    );
+    write(
+        dir,
+        "decides.c",
+        "#include <stdio.h>
+#include <stdlib.h>
+static int asked;
+int adfixedpoint_notreduced_(double *changes, float *factor) {
+  if (asked++ == 20) {
+    fprintf(stderr, \"%g %g\\n\", *changes, *factor);
+    exit(1);
+  }
+  return *changes < 0 || *changes > 1e-4 * (*factor * 1e6);
+}
+",
+    );
+    for sizes in [&[][..], &["-r8"], &["-i8"], &["-r8", "-i8"]] {
+        let mut options = sizes.to_vec();
+        options.extend(["-b", "-head", "head(z)/(x z)", "s.f"]);
+        tapenade(dir, &options).success();
+        let mut files = vec!["main.f", "decides.c", "s.f", "s_b.f"];
+        if sizes.contains(&"-r8") {
+            files.extend(["-fdefault-real-8", "-fdefault-double-8"]);
+        }
+        if sizes.contains(&"-i8") {
+            files.push("-fdefault-integer-8");
+        }
+        // The sum of A**K up to A**7, whose square is less than 1E-4, and nothing for the first Z.
+        assert_eq!(printed(dir, &files), [1.9921875, 0.0], "{sizes:?}");
+    }
+}
+
+/// There is nothing to link if the function is among the sources.
+#[test]
+fn a_function_among_the_sources_is_called() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "s.f", LINEAR);
+    write(dir, "decides.f", DECIDES);
+    tapenade(dir, &["-b", "-head", "head(z)/(x z)", "s.f", "decides.f"]).success();
+    let messages = std::fs::read_to_string(dir.join("s_b.msg")).unwrap_or_default();
+    assert!(!messages.contains("AD09"), "{messages}");
+    let made = std::fs::read_to_string(dir.join("s_b.f")).unwrap();
+    assert!(made.contains(FUNCTION), "{made}");
 }
 
 /// All kinds of variables may be in the loop, named in the directive or not.

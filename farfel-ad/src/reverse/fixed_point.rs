@@ -361,7 +361,8 @@ impl Sweeper<'_> {
             again,
             settled,
             not_reduced: function,
-            reduction: Expr::real(reduction, span),
+            // In C it is a float, whatever the size of REAL is.
+            reduction: Expr::of_size(Expr::real(reduction, span), 4, span),
             tolerance: Expr::real(SETTLED.to_owned(), span),
             limit: Expr::int(i64::from(limit), span),
             renew,

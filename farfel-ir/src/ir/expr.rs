@@ -27,7 +27,7 @@ pub enum ExprKind {
     /// Character constant, without its quotes; doubled quotes are single.
     Char(String),
     /// Constant with an explicit kind, `1_8` or `.TRUE._1`: an [`ExprKind::Int`] or
-    /// [`ExprKind::Logical`] and the number of bytes.
+    /// [`ExprKind::Logical`] and the number of bytes; in generated code also an [`ExprKind::Real`].
     Kind(Box<Expr>, u8),
     /// Bit pattern in base 2, 8 or 16, in canonical form: `Z'FF'`, `O'17'`, `B'101'`.
     Bits(Name),

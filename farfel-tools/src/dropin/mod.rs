@@ -875,7 +875,8 @@ impl<'a> Generation<'a> {
                 );
                 add_message(messages, message);
             }
-            if derived.unit.symbols.find(reverse::NOT_REDUCED).is_some() {
+            let decides: Name = reverse::NOT_REDUCED.into();
+            if derived.unit.symbols.find(&decides).is_some() && program.unit(&decides).is_none() {
                 let message = format!(
                     "(AD09) function {} is in adFixedPoint.c of Tapenade's library: link it, provide your own, or leave out adj_reduction",
                     reverse::NOT_REDUCED.to_lowercase()
