@@ -187,18 +187,21 @@ int adfixedpoint_notreduced_(double *changes, float *factor) {
     }
 }
 
-/// There is nothing to link if the function is among the sources.
+/// There is nothing to link if the function is among the sources. It may declare the factor with another size.
 #[test]
 fn a_function_among_the_sources_is_called() {
-    let dir = sandbox();
-    let dir = dir.path();
-    write(dir, "s.f", LINEAR);
-    write(dir, "decides.f", DECIDES);
-    tapenade(dir, &["-b", "-head", "head(z)/(x z)", "s.f", "decides.f"]).success();
-    let messages = std::fs::read_to_string(dir.join("s_b.msg")).unwrap_or_default();
-    assert!(!messages.contains("AD09"), "{messages}");
-    let made = std::fs::read_to_string(dir.join("s_b.f")).unwrap();
-    assert!(made.contains(FUNCTION), "{made}");
+    for (factor, passed) in [("REAL R", "1.E-6_4"), ("DOUBLE PRECISION R", "1.D-6")] {
+        let dir = sandbox();
+        let dir = dir.path();
+        write(dir, "s.f", LINEAR);
+        write(dir, "decides.f", DECIDES.replace("REAL R", factor));
+        tapenade(dir, &["-b", "-head", "head(z)/(x z)", "s.f", "decides.f"]).success();
+        let messages = std::fs::read_to_string(dir.join("s_b.msg")).unwrap_or_default();
+        assert!(!messages.contains("AD09"), "{messages}");
+        let made = std::fs::read_to_string(dir.join("s_b.f")).unwrap();
+        let call = format!("{FUNCTION}CUMUL, {passed})");
+        assert!(made.contains(&call), "{made}");
+    }
 }
 
 /// All kinds of variables may be in the loop, named in the directive or not.

@@ -27,8 +27,8 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
-    BinOp, Block, Class, Do, DoControl, Expr, LoopDirective, LoopDirectiveKind, Name, Stmt,
-    StmtKind, SymId, Type, walk_block,
+    BinOp, Block, Class, Do, DoControl, Expr, LoopDirective, LoopDirectiveKind, Name, Program,
+    Stmt, StmtKind, SymId, Type, walk_block,
 };
 use std::collections::BTreeSet;
 
@@ -78,6 +78,15 @@ impl AdjointEngine {
             });
         }
         self.with_called(called)
+    }
+}
+
+/// The size in bytes of the factor that the program's own function takes, if it has one.
+pub(super) fn factor_size(program: &Program) -> Option<u8> {
+    let unit = program.unit(NOT_REDUCED)?;
+    match unit.symbols[unit.args.get(1)?.sym()?].ty? {
+        Type::Real(bytes) => Some(bytes),
+        _ => None,
     }
 }
 
@@ -361,8 +370,11 @@ impl Sweeper<'_> {
             again,
             settled,
             not_reduced: function,
-            // In C it is a float, whatever the size of REAL is.
-            reduction: Expr::of_size(Expr::real(reduction, span), 4, span),
+            reduction: match self.engine.goal.factor {
+                Some(8) => Expr::real(double(&reduction), span),
+                // In C it is a float, whatever the size of REAL is.
+                _ => Expr::of_size(Expr::real(reduction, span), 4, span),
+            },
             tolerance: Expr::real(SETTLED.to_owned(), span),
             limit: Expr::int(i64::from(limit), span),
             renew,

@@ -8,7 +8,7 @@
 use super::generated::SweepResults;
 use super::repeated_calls::ExecutedOnce;
 use super::sweep_data::UnitFacts;
-use super::{AdjointEngine, Part, dead_code, prepare, state};
+use super::{AdjointEngine, Part, dead_code, fixed_point, prepare, state};
 use crate::custom_rules::rules::Rules;
 use crate::layout::Layout;
 use crate::layout::{GROWING, MOST_TAPE};
@@ -37,6 +37,8 @@ pub(super) struct AdjointGoal {
     pub asks_sizes: bool,
     /// The derivatives that are given, not generated.
     pub rules: Rules,
+    /// The size in bytes of the factor that the program's own [`NOT_REDUCED`](super::NOT_REDUCED) takes, if it has one.
+    pub factor: Option<u8>,
 }
 
 impl AdjointGoal {
@@ -49,6 +51,7 @@ impl AdjointGoal {
             heads: false,
             asks_sizes: false,
             rules: Rules::of(closure),
+            factor: None,
         }
     }
 
@@ -114,6 +117,7 @@ pub fn differentiate_heads(
         let made =
             tangent::linear_heads(&closure.program, heads, layout, &self_restoring, &mut found)?;
         let mut prepared = PreparedHeads::of(&closure.program, heads, layout, made)?;
+        prepared.engine.goal.factor = fixed_point::factor_size(program);
         let known = prepared
             .engine
             .facts_and_sweeps_with_declarations(&closure.program);
@@ -197,6 +201,7 @@ impl PreparedHeads {
             heads: true,
             asks_sizes: layout.ask_saved_sizes,
             rules: Rules::assumed(&made.user_derivatives, &made.dependence.rules),
+            factor: None,
         };
         let contexts = (made.units.iter().filter(|t| is_head(t)))
             .map(|t| (t.unit.name.clone(), t.context.clone()))

@@ -875,8 +875,9 @@ impl<'a> Generation<'a> {
                 );
                 add_message(messages, message);
             }
-            let decides: Name = reverse::NOT_REDUCED.into();
-            if derived.unit.symbols.find(&decides).is_some() && program.unit(&decides).is_none() {
+            if derived.unit.symbols.find(reverse::NOT_REDUCED).is_some()
+                && program.unit(reverse::NOT_REDUCED).is_none()
+            {
                 let message = format!(
                     "(AD09) function {} is in adFixedPoint.c of Tapenade's library: link it, provide your own, or leave out adj_reduction",
                     reverse::NOT_REDUCED.to_lowercase()
