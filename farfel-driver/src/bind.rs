@@ -273,16 +273,15 @@ fn obstacle(
 ///
 /// The description of a type that has no counterpart in Rust.
 fn rust_type(ty: Option<Type>, config: &Config) -> Result<&'static str, String> {
-    let double = config.real_kind == 8;
-    Ok(match ty {
+    Ok(match ty.map(|t| t.with_real(config.real_kind)) {
         Some(Type::Integer(1)) => "i8",
         Some(Type::Integer(2)) => "i16",
         Some(Type::Integer(4)) => "i32",
         Some(Type::Integer(8)) => "i64",
-        Some(Type::Real(4)) if !double => "f32",
-        Some(Type::Real(4 | 8)) => "f64",
-        Some(Type::Complex(4)) if !double => "::farfel_runtime::Complex<f32>",
-        Some(Type::Complex(4 | 8)) => "::farfel_runtime::Complex<f64>",
+        Some(Type::Real(4)) => "f32",
+        Some(Type::Real(8)) => "f64",
+        Some(Type::Complex(4)) => "::farfel_runtime::Complex<f32>",
+        Some(Type::Complex(8)) => "::farfel_runtime::Complex<f64>",
         Some(Type::Logical(1 | 2 | 4 | 8)) => "bool",
         Some(other) => return Err(other.to_string()),
         None => return Err("of unknown type".into()),

@@ -6,7 +6,7 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::Level;
 use farfel_lang::ir::ProcedureDirective;
 use farfel_lang::lints::Lints;
-use farfel_lang::syntax::{FixedFormLayout, Form, ReadOptions};
+use farfel_lang::syntax::{DefaultSizes, FixedFormLayout, Form, ReadOptions};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -820,6 +820,14 @@ impl Config {
         })
     }
 
+    /// Returns the sizes of the default types.
+    pub(crate) fn sizes(&self) -> DefaultSizes {
+        DefaultSizes {
+            real: self.real_kind,
+            ..DefaultSizes::default()
+        }
+    }
+
     /// Returns the options for reading sources.
     pub(crate) fn read_options(&self) -> ReadOptions {
         ReadOptions {
@@ -828,6 +836,7 @@ impl Config {
                 line_length: self.line_length,
                 debug_lines: self.debug_lines,
             },
+            sizes: self.sizes(),
         }
     }
 

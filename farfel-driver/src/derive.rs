@@ -28,7 +28,7 @@ use farfel_lang::resolve::resolve;
 use farfel_lang::source::Span;
 use farfel_lang::spelling::closest;
 use farfel_lang::storage::constant::extents;
-use farfel_lang::syntax::{NoIncludes, ReadOptions, parse_with};
+use farfel_lang::syntax::{DefaultSizes, NoIncludes, ReadOptions, parse_with};
 use farfel_lang::{FileId, Sources};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -236,6 +236,7 @@ pub(crate) fn add(
     libraries: &[&Program],
     derived: &[DerivedSubprogram],
     all: bool,
+    sizes: DefaultSizes,
     sources: &mut Sources,
 ) -> Result<Vec<FileId>, Error> {
     let mut errors: Vec<(String, String)> = Vec::new();
@@ -270,7 +271,11 @@ pub(crate) fn add(
         match built.map(|builder| builder.text(wanted)) {
             Ok(text) => {
                 let file = sources.add(format!("derive.{}", wanted.name), text);
-                let parsed = parse_with(sources, file, &free_form(), &mut NoIncludes);
+                let options = ReadOptions {
+                    sizes,
+                    ..free_form()
+                };
+                let parsed = parse_with(sources, file, &options, &mut NoIncludes);
                 texts.push(file);
                 match parsed.diagnostics.iter().find(|d| d.is_error()) {
                     None => program.units.extend(parsed.program.units),

@@ -177,6 +177,7 @@ pub(crate) fn read(
             &libraries.direct(),
             &config.derive,
             whole,
+            config.sizes(),
             &mut sources,
         )?,
     };

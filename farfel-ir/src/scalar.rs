@@ -3,7 +3,8 @@
 use std::fmt;
 
 /// The type of a scalar, or of the elements of an array. Numbers are kinds in bytes *as written*:
-/// `REAL` is `Real(4)` even where the compiler is told to make it larger.
+/// `REAL` is `Real(4)` even where the compiler is told to make it larger. There, `REAL*4` has the kind
+/// [`Type::FOUR_BYTES`], and `REAL*8` is `REAL`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Type {
     /// INTEGER, 1, 2, 4 or 8 bytes.
@@ -19,6 +20,9 @@ pub enum Type {
 }
 
 impl Type {
+    /// The kind of REAL*4, INTEGER*4 and the like where the default kind takes eight bytes. It is less than that of the
+    /// default, as it should be in promotion.
+    pub const FOUR_BYTES: u8 = 3;
     /// Default INTEGER.
     pub const INTEGER: Type = Type::Integer(4);
     /// Default REAL.
@@ -37,6 +41,16 @@ impl Type {
         match self {
             Type::Real(4) => Type::Real(bytes),
             Type::Complex(4) => Type::Complex(bytes),
+            Type::Real(Type::FOUR_BYTES) => Type::Real(4),
+            Type::Complex(Type::FOUR_BYTES) => Type::Complex(4),
+            other => other,
+        }
+    }
+
+    /// The size of a value of a kind in bytes, if the default kind takes four.
+    pub fn bytes(kind: u8) -> u8 {
+        match kind {
+            Type::FOUR_BYTES => 4,
             other => other,
         }
     }
@@ -89,14 +103,14 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Type::Integer(4) => f.write_str("INTEGER"),
-            Type::Integer(n) => write!(f, "INTEGER*{n}"),
+            Type::Integer(n) => write!(f, "INTEGER*{}", Type::bytes(n)),
             Type::Real(4) => f.write_str("REAL"),
             Type::Real(8) => f.write_str("DOUBLE PRECISION"),
-            Type::Real(n) => write!(f, "REAL*{n}"),
+            Type::Real(n) => write!(f, "REAL*{}", Type::bytes(n)),
             Type::Complex(4) => f.write_str("COMPLEX"),
-            Type::Complex(n) => write!(f, "COMPLEX*{}", 2 * u16::from(n)),
+            Type::Complex(n) => write!(f, "COMPLEX*{}", 2 * u16::from(Type::bytes(n))),
             Type::Logical(4) => f.write_str("LOGICAL"),
-            Type::Logical(n) => write!(f, "LOGICAL*{n}"),
+            Type::Logical(n) => write!(f, "LOGICAL*{}", Type::bytes(n)),
             Type::Character => f.write_str("CHARACTER"),
         }
     }

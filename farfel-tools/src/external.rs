@@ -5,6 +5,7 @@
 //! which owns processes and files, is implemented elsewhere. The job contains everything that a run
 //! reads, so equal jobs have equal results, and a runner may cache them.
 
+use farfel_lang::syntax::{DefaultSizes, Form, ReadOptions};
 use std::collections::BTreeMap;
 
 /// One run of a tool.
@@ -71,5 +72,17 @@ pub trait Runner: Send + Sync {
     /// reading, so nothing may be cached before.
     fn accept(&self, job: &Job, ran: &RunResult) {
         let _ = (job, ran);
+    }
+}
+
+/// How the source text of a run is read, given the size of a default REAL in bytes.
+pub(crate) fn fixed_form(real: u8) -> ReadOptions {
+    ReadOptions {
+        form: Some(Form::Fixed),
+        sizes: DefaultSizes {
+            real,
+            ..DefaultSizes::default()
+        },
+        ..ReadOptions::default()
     }
 }

@@ -307,17 +307,19 @@ fn real_kind_8_and_exports() {
     let p = Project::new("double", "double");
     p.append(
         "Cargo.toml",
-        "[package.metadata.farfel]\nreal-kind = 8\nexports = ['third']\nsources = ['numerics']\n",
+        "[package.metadata.farfel]\nreal-kind = 8\nexports = ['third', 'mean']\nsources = ['numerics']\n",
     );
     p.file(
         "numerics/a.f",
         "      FUNCTION THIRD(X)\n      THIRD = PART(X)/3.0\n      END\n\
-         \x20     FUNCTION PART(X)\n      DOUBLE PRECISION D\n      D = X\n      PART = D\n      END\n",
+         \x20     FUNCTION PART(X)\n      DOUBLE PRECISION D\n      D = X\n      PART = D\n      END\n\
+         \x20     REAL*8 FUNCTION MEAN(N, W)\n      REAL*4 W(N)\n      MEAN = (W(1) + W(N))/2\n      END\n",
     );
     p.file(
         "src/main.rs",
         "farfel_runtime::include_bindings!();\n\
-         fn main() {\n    assert_eq!(third(1.0_f64), 1.0_f64 / 3.0);\n}\n",
+         fn main() {\n    assert_eq!(third(1.0_f64), 1.0_f64 / 3.0);\n    \
+         assert_eq!(mean(&[1.5_f32, 7.0, 4.0]).unwrap(), 2.75_f64);\n}\n",
     );
     p.run();
     assert!(!p.bindings().contains("fn part"));

@@ -78,18 +78,22 @@ fn real_kind_8_makes_real_and_double_precision_one_type() {
     let text = "\
 PROGRAM MIXED
 DOUBLE PRECISION X, Y, D, G
+REAL*4 W(2)
 X = 3
+W(1) = 0
+W(2) = 2
 ADF(X)
-CALL SQUARE(X, Y)
+CALL SQUARE(X, W, Y)
 END ADF(D = TANGENT(Y))
 ADR(Y)
-CALL SQUARE(X, Y)
+CALL SQUARE(X, W, Y)
 END ADR(G = COTANGENT(X))
 PRINT '(2F8.4)', D, G
 END
-SUBROUTINE SQUARE(X, F)
+SUBROUTINE SQUARE(X, W, F)
 REAL X, F
-F = X*X
+REAL*4 W(2)
+F = X*X*W(2)
 END
 ";
     let text: String = text.lines().map(|l| format!("      {l}\n")).collect();
@@ -98,7 +102,7 @@ END
         .args(["run", "-q", "--real-kind", "8", "mixed.f"])
         .assert()
         .success()
-        .stdout_eq("  6.0000  6.0000\n");
+        .stdout_eq(" 12.0000 12.0000\n");
     farfel(dir.path())
         .args(["run", "-q", "mixed.f"])
         .assert()

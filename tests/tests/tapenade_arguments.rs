@@ -556,6 +556,117 @@ fn real_and_double_precision_are_one_type_with_r8() {
     }
 }
 
+/// REAL*4 and INTEGER*4 are not REAL and INTEGER where these take eight bytes: in arguments, COMMON, constants and kinds.
+#[test]
+fn sizes_are_those_of_the_program_whatever_the_default_sizes_are() {
+    let source = "      SUBROUTINE F(X, Y, W, Z, N, L)
+      REAL*8 X, Y, Z
+      REAL*4 W(3), Q
+      INTEGER*4 N(2)
+      LOGICAL*4 L(2)
+      COMPLEX*8 C
+      INTEGER*8 BIG
+      COMMON /DATA/ Q(2), C, N2, K
+      INTEGER*4 N2, K
+      REAL(KIND=4) A
+      REAL(8) B
+      A = W(2)*0.1_4
+      BIG = N(1)
+      B = X*X*A + N(2)*X*1.1_8
+      IF (L(2)) B = B*(Q(2) + REAL(C) + AIMAG(C) + N2)
+      CALL G(B, W, 0.3_4, 0.7_8, 7_4, K, Y)
+      Y = Y*Z + BIG*X
+      W(1) = 9
+      END
+      SUBROUTINE G(B, W, P, R, I, K, Y)
+      REAL*8 B, R, Y
+      REAL*4 W(*), P
+      INTEGER*4 I, K
+      DO 10 J = 1, K
+        Y = Y + B*W(J)*P*R*I
+        W(J) = W(J) + SIN(Y)
+   10 CONTINUE
+      END
+";
+    let main = "      REAL*8 X, XD, Y, YD, Z, ZERO, YP, YM, XB, YB
+      REAL*4 W(3), Q
+      INTEGER*4 N(2), N2, K
+      LOGICAL*4 L(2)
+      COMPLEX*8 C
+      COMMON /DATA/ Q(2), C, N2, K
+      Q(1) = 100
+      Q(2) = 0.3
+      C = (0.2, 0.4)
+      N2 = 3
+      K = 3
+      N(1) = 5
+      N(2) = 2
+      L(1) = .FALSE.
+      L(2) = .TRUE.
+      Z = 1.5
+      X = 0.7
+      CALL VALUES(W, Y)
+      CALL F(X, Y, W, Z, N, L)
+      PRINT *, Y
+      XD = 1
+      YD = 0
+      CALL VALUES(W, Y)
+      CALL F_D(X, XD, Y, YD, W, Z, N, L)
+      PRINT *, Y, YD
+      XB = 0
+      YB = 1
+      CALL VALUES(W, Y)
+      CALL F_B(X, XB, Y, YB, W, Z, N, L)
+      PRINT *, XB
+      X = X + 0.001
+      CALL VALUES(W, YP)
+      CALL F(X, YP, W, Z, N, L)
+      X = X - 0.002
+      CALL VALUES(W, YM)
+      CALL F(X, YM, W, Z, N, L)
+      PRINT *, (YP - YM)/0.002
+      END
+      SUBROUTINE VALUES(W, Y)
+      REAL*4 W(3)
+      REAL*8 Y
+      W(1) = 1.1
+      W(2) = 1.2
+      W(3) = 1.3
+      Y = 0.5
+      END
+";
+    let (real, double, integer) = (
+        "-fdefault-real-8",
+        "-fdefault-double-8",
+        "-fdefault-integer-8",
+    );
+    for (options, flags) in [
+        (&[][..], &[][..]),
+        (&["-r8"], &[real]),
+        (&["-r8"], &[real, double]),
+        (&["-i8"], &[integer]),
+        (&["-r8", "-i8"], &[real, integer]),
+    ] {
+        let dir = sandbox();
+        let dir = dir.path();
+        write(dir, "all.f", source);
+        write(dir, "main.f", main);
+        for mode in ["-d", "-b"] {
+            let line = [mode, "-head", "f(y)/(x)", "all.f"];
+            tapenade(dir, &[options, &line[..]].concat()).success();
+        }
+        let files = ["main.f", "all.f", "all_d.f", "all_b.f"];
+        let found = numbers(dir, &[&files, flags].concat(), "");
+        let [primal, again, tangent, adjoint, difference] = found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(primal, again, "{options:?} {flags:?}");
+        close(&[adjoint], &[tangent], 1e-6);
+        close(&[tangent], &[difference], 1e-3);
+        assert!(tangent.abs() > 1.0, "{found:?}");
+    }
+}
+
 /// A function in an argument of a call: its own argument has a derivative, zero if necessary.
 #[test]
 fn functions_in_arguments_get_derivatives_that_are_set() {

@@ -77,6 +77,18 @@ fn adjoint(source: &str) -> String {
     std::fs::read_to_string(dir.join("s_b.f")).unwrap()
 }
 
+/// Prints the gradient of [`LINEAR`].
+const LINEAR_MAIN: &str = "      REAL*8 A, X, XB, Z, ZB
+      A = 0.5D0
+      X = 0.5D0
+      Z = 0.3D0
+      XB = 0
+      ZB = 1
+      CALL HEAD_B(A, X, XB, Z, ZB)
+      PRINT *, XB, ZB
+      END
+";
+
 const FUNCTION: &str = "= ADFIXEDPOINT_NOTREDUCED(";
 
 /// The function gets the sum of the squares of the changes, and the factor. When it says that this is enough, the last values
@@ -143,19 +155,7 @@ fn the_function_may_be_in_c() {
     let dir = sandbox();
     let dir = dir.path();
     write(dir, "s.f", LINEAR);
-    write(
-        dir,
-        "main.f",
-        "      REAL*8 X, XB, Z, ZB
-      X = 0.5D0
-      Z = 0.3D0
-      XB = 0
-      ZB = 1
-      CALL HEAD_B(0.5D0, X, XB, Z, ZB)
-      PRINT *, XB, ZB
-      END
-",
-    );
+    write(dir, "main.f", LINEAR_MAIN);
     write(
         dir,
         "decides.c",
@@ -177,7 +177,7 @@ int adfixedpoint_notreduced_(double *changes, float *factor) {
         tapenade(dir, &options).success();
         let mut files = vec!["main.f", "decides.c", "s.f", "s_b.f"];
         if sizes.contains(&"-r8") {
-            files.extend(["-fdefault-real-8", "-fdefault-double-8"]);
+            files.push("-fdefault-real-8");
         }
         if sizes.contains(&"-i8") {
             files.push("-fdefault-integer-8");
@@ -187,20 +187,41 @@ int adfixedpoint_notreduced_(double *changes, float *factor) {
     }
 }
 
-/// There is nothing to link if the function is among the sources. It may declare the factor with another size.
+/// There is nothing to link if the function is among the sources. It may declare the factor with another size, and with `-r8`
+/// REAL is another one itself.
 #[test]
 fn a_function_among_the_sources_is_called() {
-    for (factor, passed) in [("REAL R", "1.E-6_4"), ("DOUBLE PRECISION R", "1.D-6")] {
+    for (size, factor, passed) in [
+        (None, "REAL R", "1.E-6"),
+        (None, "REAL*4 R", "1.E-6"),
+        (None, "DOUBLE PRECISION R", "1.D-6"),
+        (Some("-r8"), "REAL R", "1.E-6"),
+        (Some("-r8"), "REAL*8 R", "1.E-6"),
+        (Some("-r8"), "REAL*4 R", "1.E-6_4"),
+        (Some("-r8"), "DOUBLE PRECISION R", "1.D-6"),
+    ] {
         let dir = sandbox();
         let dir = dir.path();
         write(dir, "s.f", LINEAR);
         write(dir, "decides.f", DECIDES.replace("REAL R", factor));
-        tapenade(dir, &["-b", "-head", "head(z)/(x z)", "s.f", "decides.f"]).success();
+        write(dir, "main.f", LINEAR_MAIN);
+        let line = ["-b", "-head", "head(z)/(x z)", "s.f", "decides.f"];
+        let line: Vec<&str> = size.into_iter().chain(line).collect();
+        tapenade(dir, &line).success();
         let messages = std::fs::read_to_string(dir.join("s_b.msg")).unwrap_or_default();
         assert!(!messages.contains("AD09"), "{messages}");
         let made = std::fs::read_to_string(dir.join("s_b.f")).unwrap();
         let call = format!("{FUNCTION}CUMUL, {passed})");
         assert!(made.contains(&call), "{made}");
+        let sizes = ["-fdefault-real-8", "-fdefault-double-8"];
+        let sizes = sizes.iter().filter(|_| size.is_some()).copied();
+        let files: Vec<&str> = ["main.f", "decides.f", "s.f", "s_b.f"]
+            .into_iter()
+            .chain(sizes)
+            .collect();
+        // The sum of A**K up to A**11.
+        let found = printed(dir, &files);
+        assert_eq!(found, [1.99951171875, 0.0], "{size:?} {factor}");
     }
 }
 

@@ -81,12 +81,40 @@ impl AdjointEngine {
     }
 }
 
-/// The size in bytes of the factor that the program's own function takes, if it has one.
-pub(super) fn factor_size(program: &Program) -> Option<u8> {
-    let unit = program.unit(NOT_REDUCED)?;
-    match unit.symbols[unit.args.get(1)?.sym()?].ty? {
-        Type::Real(bytes) => Some(bytes),
-        _ => None,
+/// The types of the arguments of [`NOT_REDUCED`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NotReduced {
+    changes: Type,
+    /// The factor; `None` for a function in C, where it is a float whatever the size of REAL is.
+    factor: Option<Type>,
+}
+
+impl NotReduced {
+    /// Those of the program's own function, if it has one. `real` is the size of a default REAL in bytes.
+    pub fn of(program: &Program, real: u8) -> Self {
+        let own = program.unit(NOT_REDUCED);
+        let ty = |position: usize| {
+            let unit = own?;
+            let ty = unit.symbols[unit.args.get(position)?.sym()?].ty;
+            ty.filter(|t| matches!(t, Type::Real(_)))
+        };
+        let eight_bytes = match real {
+            8 => Type::REAL,
+            _ => Type::DOUBLE,
+        };
+        NotReduced {
+            changes: ty(0).unwrap_or(eight_bytes),
+            factor: ty(1),
+        }
+    }
+
+    /// The factor as an argument.
+    fn factor(self, factor: String, span: Span) -> Expr {
+        match self.factor {
+            Some(Type::Real(4)) => Expr::real(factor, span),
+            Some(Type::Real(8)) => Expr::real(double(&factor), span),
+            _ => Expr::of_size(Expr::real(factor, span), Type::FOUR_BYTES, span),
+        }
     }
 }
 
@@ -315,7 +343,9 @@ impl Sweeper<'_> {
         until: &FixedPointEnd,
         span: Span,
     ) -> Block {
-        let squares = self.builder.variable("CUMUL", Type::Real(8));
+        let squares = self
+            .builder
+            .variable("CUMUL", self.engine.goal.not_reduced.changes);
         let change = self.builder.variable("CHANGE", Type::Real(8));
         let largest = self.builder.variable("LARGEST", Type::Real(8));
         let again = self.builder.variable("AGAIN", Type::INTEGER);
@@ -370,11 +400,7 @@ impl Sweeper<'_> {
             again,
             settled,
             not_reduced: function,
-            reduction: match self.engine.goal.factor {
-                Some(8) => Expr::real(double(&reduction), span),
-                // In C it is a float, whatever the size of REAL is.
-                _ => Expr::of_size(Expr::real(reduction, span), 4, span),
-            },
+            reduction: (self.engine.goal.not_reduced).factor(reduction, span),
             tolerance: Expr::real(SETTLED.to_owned(), span),
             limit: Expr::int(i64::from(limit), span),
             renew,

@@ -5,10 +5,11 @@
 //! original subprogram is called, and the reverse sweep is FOO_B. A head that is also called by other
 //! subprograms gets both forms.
 
+use super::fixed_point::NotReduced;
 use super::generated::SweepResults;
 use super::repeated_calls::ExecutedOnce;
 use super::sweep_data::UnitFacts;
-use super::{AdjointEngine, Part, dead_code, fixed_point, prepare, state};
+use super::{AdjointEngine, Part, dead_code, prepare, state};
 use crate::custom_rules::rules::Rules;
 use crate::layout::Layout;
 use crate::layout::{GROWING, MOST_TAPE};
@@ -37,8 +38,8 @@ pub(super) struct AdjointGoal {
     pub asks_sizes: bool,
     /// The derivatives that are given, not generated.
     pub rules: Rules,
-    /// The size in bytes of the factor that the program's own [`NOT_REDUCED`](super::NOT_REDUCED) takes, if it has one.
-    pub factor: Option<u8>,
+    /// The arguments of [`NOT_REDUCED`](super::NOT_REDUCED).
+    pub not_reduced: NotReduced,
 }
 
 impl AdjointGoal {
@@ -51,7 +52,7 @@ impl AdjointGoal {
             heads: false,
             asks_sizes: false,
             rules: Rules::of(closure),
-            factor: None,
+            not_reduced: NotReduced::of(closure, 4),
         }
     }
 
@@ -117,7 +118,7 @@ pub fn differentiate_heads(
         let made =
             tangent::linear_heads(&closure.program, heads, layout, &self_restoring, &mut found)?;
         let mut prepared = PreparedHeads::of(&closure.program, heads, layout, made)?;
-        prepared.engine.goal.factor = fixed_point::factor_size(program);
+        prepared.engine.goal.not_reduced = NotReduced::of(program, layout.real);
         let known = prepared
             .engine
             .facts_and_sweeps_with_declarations(&closure.program);
@@ -201,7 +202,7 @@ impl PreparedHeads {
             heads: true,
             asks_sizes: layout.ask_saved_sizes,
             rules: Rules::assumed(&made.user_derivatives, &made.dependence.rules),
-            factor: None,
+            not_reduced: NotReduced::of(closure, layout.real),
         };
         let contexts = (made.units.iter().filter(|t| is_head(t)))
             .map(|t| (t.unit.name.clone(), t.context.clone()))

@@ -67,8 +67,10 @@ impl TapeKind {
     /// The size of a value in bytes.
     pub fn bytes(self) -> i64 {
         match self {
-            TapeKind::Integer(k) | TapeKind::Real(k) | TapeKind::Logical(k) => i64::from(k),
-            TapeKind::Complex(k) => 2 * i64::from(k),
+            TapeKind::Integer(k) | TapeKind::Real(k) | TapeKind::Logical(k) => {
+                i64::from(Type::bytes(k))
+            }
+            TapeKind::Complex(k) => 2 * i64::from(Type::bytes(k)),
             TapeKind::Character => 1,
         }
     }

@@ -119,7 +119,10 @@ impl Generator<'_> {
             Type::Complex(8) => self.call("DCMPLX", vec![e]),
             Type::Complex(_) => self.call("CMPLX", vec![e]),
             Type::Real(8) => self.call("DBLE", vec![e]),
-            Type::Real(16) => self.call("REAL", vec![e, Expr::int(16, span)]),
+            Type::Real(n @ (16 | Type::FOUR_BYTES)) => {
+                let kind = Expr::int(Type::bytes(n).into(), span);
+                self.call("REAL", vec![e, kind])
+            }
             _ => self.call("REAL", vec![e]),
         }
     }

@@ -292,13 +292,12 @@ enum CType {
 
 impl CType {
     fn of(ty: Option<Type>, config: &Config) -> Option<CType> {
-        let double = config.real_kind == 8;
-        Some(match ty? {
+        Some(match ty?.with_real(config.real_kind) {
             Type::Integer(n @ (1 | 2 | 4 | 8)) => CType::Integer(n),
-            Type::Real(4) if !double => CType::Float,
-            Type::Real(4 | 8) => CType::Double,
-            Type::Complex(4) if !double => CType::ComplexFloat,
-            Type::Complex(4 | 8) => CType::Complex,
+            Type::Real(4) => CType::Float,
+            Type::Real(8) => CType::Double,
+            Type::Complex(4) => CType::ComplexFloat,
+            Type::Complex(8) => CType::Complex,
             Type::Logical(1 | 2 | 4 | 8) => CType::Bool,
             _ => return None,
         })

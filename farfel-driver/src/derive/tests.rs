@@ -43,7 +43,15 @@ fn derived(entry: &str, all: bool) -> Result<String, String> {
     let file = sources.add("model.f", SOURCE);
     let mut parsed = parse_with(&mut sources, file, &ReadOptions::default(), &mut NoIncludes);
     let count = parsed.program.units.len();
-    add(&mut parsed.program, &[], &derived, all, &mut sources).map_err(|e| e.to_string())?;
+    add(
+        &mut parsed.program,
+        &[],
+        &derived,
+        all,
+        DefaultSizes::default(),
+        &mut sources,
+    )
+    .map_err(|e| e.to_string())?;
     parsed.program.units.drain(..count);
     Ok(print_program(&parsed.program, &Options::default()))
 }

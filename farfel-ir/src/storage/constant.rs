@@ -99,6 +99,8 @@ pub struct Constants<'a> {
     around: Option<&'a Constants<'a>>,
     /// The size of a default REAL in bytes.
     real: u8,
+    /// The size of a default INTEGER in bytes.
+    integer: u8,
     /// The values so far; `None` for a constant without a value.
     known: RefCell<FxHashMap<SymId, Option<Value>>>,
     /// The stack of named constants being evaluated: each is needed for the one before.
@@ -119,6 +121,7 @@ impl<'a> Constants<'a> {
             unit,
             around: None,
             real: 4,
+            integer: 4,
             known: RefCell::default(),
             active: RefCell::default(),
             in_order: Cell::default(),
@@ -137,6 +140,16 @@ impl<'a> Constants<'a> {
         }
     }
 
+    /// Returns the same constants with these sizes of a default REAL and a default INTEGER in bytes.
+    #[must_use]
+    pub fn with_sizes(self, real: u8, integer: u8) -> Self {
+        Constants {
+            real,
+            integer,
+            ..self
+        }
+    }
+
     /// Returns the constants of a unit nested in this one.
     pub fn nested<'b>(&'b self, unit: &'b Unit) -> Constants<'b>
     where
@@ -146,6 +159,7 @@ impl<'a> Constants<'a> {
             unit,
             around: Some(self),
             real: self.real,
+            integer: self.integer,
             known: RefCell::default(),
             active: RefCell::default(),
             in_order: Cell::default(),
@@ -264,9 +278,15 @@ impl<'a> Constants<'a> {
     /// Returns the type with the kind in which it is stored.
     fn stored(&self, ty: Type) -> Type {
         match ty {
+            Type::Integer(4) => Type::Integer(self.integer),
             Type::Real(4) => Type::Real(self.real),
             Type::Complex(4) => Type::Complex(self.real),
-            ty => ty,
+            Type::Logical(4) => Type::Logical(self.integer),
+            Type::Integer(k) => Type::Integer(Type::bytes(k)),
+            Type::Real(k) => Type::Real(Type::bytes(k)),
+            Type::Complex(k) => Type::Complex(Type::bytes(k)),
+            Type::Logical(k) => Type::Logical(Type::bytes(k)),
+            Type::Character => ty,
         }
     }
 
@@ -378,6 +398,7 @@ impl<'a> Constants<'a> {
             ExprKind::Kind(e, kind) => match e.kind {
                 ExprKind::Int(n) => value::integer(n.into(), *kind),
                 ExprKind::Logical(b) => return Some(Value::Logical(b)),
+                ExprKind::Real(ref text) => real_constant(text),
                 _ => return None,
             },
             ExprKind::Bits(text) => return bits(text),
@@ -536,6 +557,13 @@ impl<'a> Constants<'a> {
             None => None,
         };
         let kind = kind.map(|p| values.remove(p));
+        if let ("KIND", [v]) = (i.name, values.as_slice()) {
+            let kind = match self.stored(v.ty()) {
+                Type::Integer(k) | Type::Real(k) | Type::Complex(k) | Type::Logical(k) => k,
+                Type::Character => 1,
+            };
+            return Ok(Some(Value::Integer(kind.into(), 4)));
+        }
         let ty = i.result_type(&values.iter().map(Value::ty).collect::<Vec<_>>());
         let ty = match kind {
             None => Some(ty),
@@ -554,7 +582,7 @@ impl<'a> Constants<'a> {
             _ => return None,
         };
         let s = &self.unit.symbols[v];
-        match (name, s.ty?) {
+        match (name, self.stored(s.ty?)) {
             ("LEN", Type::Character) if s.is_variable() => self.element_size(v),
             ("KIND", Type::Character) => Some(1),
             ("KIND", Type::Integer(k) | Type::Real(k) | Type::Complex(k) | Type::Logical(k)) => {

@@ -68,7 +68,7 @@ impl Value {
 
 /// Returns an INTEGER of a kind, or an error if it does not fit.
 pub(super) fn integer(n: i128, kind: u8) -> EvaluationResult {
-    let bits = 8 * u32::from(kind.clamp(1, 8));
+    let bits = 8 * u32::from(Type::bytes(kind).clamp(1, 8));
     let limit = 1i128 << (bits - 1);
     match i64::try_from(n) {
         Ok(small) if (-limit..limit).contains(&n) => Ok(Some(Value::Integer(small, kind))),
@@ -79,7 +79,7 @@ pub(super) fn integer(n: i128, kind: u8) -> EvaluationResult {
 /// Returns a REAL of a kind, rounded. Kinds other than 4 and 8 are not computed.
 pub(super) fn real(x: f64, kind: u8) -> EvaluationResult {
     let rounded = match kind {
-        4 => f64::from(x as f32),
+        4 | Type::FOUR_BYTES => f64::from(x as f32),
         8 => x,
         _ => return Ok(None),
     };
@@ -326,12 +326,6 @@ pub(super) fn intrinsic(name: &str, args: &[Value], ty: Type) -> EvaluationResul
             };
             Ok(compare(op, a, b).map(Logical))
         }
-        ("KIND", [v], ..) => Ok(match v.ty() {
-            Type::Integer(k) | Type::Real(k) | Type::Complex(k) | Type::Logical(k) => {
-                Some(Integer(k.into(), 4))
-            }
-            Type::Character => Some(Integer(1, 4)),
-        }),
         ("SELECTED_INT_KIND", _, Some(&[r]), _) => Ok(Some(Integer(
             match r {
                 ..=2 => 1,

@@ -134,9 +134,9 @@ impl Line {
             ExprKind::Logical(false) => self.push(".FALSE."),
             ExprKind::Char(text) => self.character(text),
             ExprKind::Bits(text) => self.push(text),
-            ExprKind::Kind(constant, bytes) => {
+            ExprKind::Kind(constant, kind) => {
                 self.expr(scope, constant);
-                self.put(format_args!("_{bytes}"));
+                self.put(format_args!("_{}", Type::bytes(*kind)));
             }
             ExprKind::Array(array) => self.constructor(scope, array),
             ExprKind::Hollerith(text) => {
@@ -224,11 +224,15 @@ impl Line {
                 } else {
                     "COMPLEX"
                 };
-                self.put(format_args!("{word}({n}) :: "));
+                self.put(format_args!("{word}({}) :: ", Type::bytes(*n)));
             }
             Some(Type::Complex(8)) => self.push("COMPLEX(8) :: "),
-            Some(Type::Integer(n)) if *n != 4 => self.put(format_args!("INTEGER({n}) :: ")),
-            Some(Type::Logical(n)) if *n != 4 => self.put(format_args!("LOGICAL({n}) :: ")),
+            Some(Type::Integer(n)) if *n != 4 => {
+                self.put(format_args!("INTEGER({}) :: ", Type::bytes(*n)))
+            }
+            Some(Type::Logical(n)) if *n != 4 => {
+                self.put(format_args!("LOGICAL({}) :: ", Type::bytes(*n)))
+            }
             Some(Type::Character) => {
                 self.push("CHARACTER");
                 if let Some(length) = length {

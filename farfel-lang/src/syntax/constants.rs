@@ -1,13 +1,15 @@
 //! Parses constants that consist of digits: numbers, their kinds, and bits.
 
+use super::DefaultSizes;
 use super::expr::WORDS;
 use super::form::CHAR;
 use super::form::TokenKind;
 use super::statement_parser::{ParseResult, StatementParser};
+use super::types::kind_of;
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Class, Expr, ExprKind, Name, StorageClass};
+use crate::ir::{Class, Expr, ExprKind, Name, StorageClass, Type};
 use crate::source::Span;
-use crate::storage::constant;
+use crate::storage::constant::{self, Constants};
 
 impl StatementParser<'_> {
     /// Reads a number: `12`, `1.`, `.5`, `1.5E-3`, `2D0`.
@@ -37,14 +39,18 @@ impl StatementParser<'_> {
         let kind = self.kind_suffix()?;
         let all = self.since(from);
         if real {
-            let text = match kind {
-                Some(n) => of_kind(text, n).ok_or_else(|| no_kind(all, "REAL", n))?,
-                None => text.into(),
+            let text: Name = match kind.map(|n| (n, kind_of(n, self.sizes.real))) {
+                None | Some((_, 4)) => text.into(),
+                Some((_, kind @ Type::FOUR_BYTES)) => {
+                    let constant = Expr::new(ExprKind::Real(text.into()), span);
+                    return Ok(Expr::of_size(constant, kind, all));
+                }
+                Some((n, _)) => of_kind(text, n).ok_or_else(|| no_kind(all, "REAL", n))?,
             };
             return Ok(Expr::new(ExprKind::Real(text), all));
         }
         match text.parse() {
-            Ok(n) => kinded(Expr::int(n, span), kind, all, "INTEGER"),
+            Ok(n) => kinded(Expr::int(n, span), kind, self.sizes.integer, all, "INTEGER"),
             Err(_) => Err(Box::new(Diagnostic::error(
                 &rules::SYNTAX,
                 span,
@@ -72,7 +78,13 @@ impl StatementParser<'_> {
                 self.pos += word.len();
                 let constant = Expr::new(ExprKind::Logical(value), self.since(from));
                 let kind = self.kind_suffix()?;
-                return kinded(constant, kind, self.since(from), "LOGICAL");
+                return kinded(
+                    constant,
+                    kind,
+                    self.sizes.integer,
+                    self.since(from),
+                    "LOGICAL",
+                );
             }
         }
         Err(self.expected("an expression"))
@@ -105,7 +117,9 @@ impl StatementParser<'_> {
                 *e = Expr::int(n, e.span);
             }
         });
-        constant::integer(&self.open_unit.unit, &kind)
+        let constants = Constants::of(&self.open_unit.unit);
+        let DefaultSizes { real, integer } = self.sizes;
+        constants.with_sizes(real, integer).integer(&kind)
     }
 
     /// Parses `_8` or `_NAME` after a constant.
@@ -176,7 +190,6 @@ fn bits(letter: u8, digits: &str) -> Option<Name> {
 /// Returns a real constant of a kind, written with the exponent letter for that kind.
 fn of_kind(text: &str, kind: u8) -> Option<Name> {
     let letter = match kind {
-        4 => return Some(text.into()),
         8 => 'D',
         16 => 'Q',
         _ => return None,
@@ -187,10 +200,17 @@ fn of_kind(text: &str, kind: u8) -> Option<Name> {
     })
 }
 
-fn kinded(constant: Expr, kind: Option<u8>, span: Span, word: &str) -> ParseResult<Expr> {
+/// Returns an INTEGER or LOGICAL constant of a kind, given the size of the default kind.
+fn kinded(
+    constant: Expr,
+    kind: Option<u8>,
+    default: u8,
+    span: Span,
+    word: &str,
+) -> ParseResult<Expr> {
     match kind {
         None => Ok(constant),
-        Some(n @ (1 | 2 | 4 | 8)) => Ok(Expr::new(ExprKind::Kind(Box::new(constant), n), span)),
+        Some(n @ (1 | 2 | 4 | 8)) => Ok(Expr::of_size(constant, kind_of(n, default), span)),
         Some(n) => Err(no_kind(span, word, n)),
     }
 }

@@ -5,7 +5,7 @@ use super::input::Prepared;
 use super::names::rename_blocks;
 use super::place::place;
 use super::zero::{Block, subroutine, zero};
-use crate::external::RunResult;
+use crate::external::{RunResult, fixed_form};
 use farfel_ad::depend::Dependence;
 use farfel_ad::locations::common_members;
 use farfel_lang::access::{self, Access};
@@ -19,7 +19,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::lints::Lints;
 use farfel_lang::resolve::resolve_with;
-use farfel_lang::syntax::{Form, NoIncludes, parse};
+use farfel_lang::syntax::{NoIncludes, parse_with};
 use farfel_lang::{Sources, Span};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -99,9 +99,9 @@ impl Reader<'_> {
         let mut sources = Sources::new();
         let input = sources.add("closure", self.prepared.text.as_str());
         let output = sources.add(file_name.as_str(), text.as_str());
-        let form = Some(Form::Fixed);
-        let closure = parse(&mut sources, input, form, &mut NoIncludes);
-        let written = parse(&mut sources, output, form, &mut NoIncludes);
+        let options = fixed_form(self.request.real);
+        let closure = parse_with(&mut sources, input, &options, &mut NoIncludes);
+        let written = parse_with(&mut sources, output, &options, &mut NoIncludes);
         let mut all = closure.program;
         let known: HashSet<Name> = all.units.iter().map(|u| u.name.clone()).collect();
         // Units that need no derivative may be written again unchanged.

@@ -45,7 +45,7 @@ use farfel_lang::lower;
 use farfel_lang::openmp;
 use farfel_lang::print::{Options as PrintOptions, print_program};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
-use farfel_lang::syntax::{Loader, parse};
+use farfel_lang::syntax::{DefaultSizes, Loader, ReadOptions, parse_with};
 use farfel_lang::{Diagnostic, FileId, Severity, Sources, Span};
 use options::{Mode, Options};
 use std::borrow::Cow;
@@ -88,10 +88,17 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     let mut program = Program::default();
     let mut diagnostics = Vec::new();
     let mut ids = Vec::new();
+    let read = ReadOptions {
+        sizes: DefaultSizes {
+            real: options.real,
+            integer: options.integer,
+        },
+        ..ReadOptions::default()
+    };
     for (name, text) in files {
         let id = sources.add(name.clone(), text.clone());
         ids.push(id);
-        let parsed = parse(&mut sources, id, None, &mut loader);
+        let parsed = parse_with(&mut sources, id, &read, &mut loader);
         program.units.extend(parsed.program.units);
         // Using a module is an error; otherwise it is not needed.
         let module = |d: &Diagnostic| parsed.modules.contains(&d.span);

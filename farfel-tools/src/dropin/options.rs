@@ -88,6 +88,8 @@ pub struct Options {
     /// The size of a default REAL in bytes: 8 with `-r8`, so that REAL and DOUBLE PRECISION are one
     /// type.
     pub real: u8,
+    /// The size of a default INTEGER in bytes: 8 with `-i8`.
+    pub integer: u8,
     /// `-combinedivisions`: whether quotients are computed with one division each.
     pub combine_divisions: bool,
     /// Additional directories for INCLUDE files.
@@ -190,8 +192,6 @@ const IGNORED: &[(&str, Option<&str>)] = &[
     ("-numberpushpops", None),
     ("-viewcallgraph", None),
     ("-i2", Some("sizes are those that the program declares")),
-    ("-i4", None),
-    ("-i8", None),
     ("-dr4", None),
     ("-dr8", None),
     ("-dr16", None),
@@ -221,6 +221,7 @@ pub fn parse(arguments: &[String]) -> Result<Action, UsageError> {
         openmp: false,
         no_isize: false,
         real: 4,
+        integer: 4,
         combine_divisions: false,
         include: Vec::new(),
         descriptions: Vec::new(),
@@ -246,6 +247,8 @@ pub fn parse(arguments: &[String]) -> Result<Action, UsageError> {
             "-p" | "-preprocess" => print = true,
             "-r8" => options.real = 8,
             "-r4" => options.real = 4,
+            "-i8" => options.integer = 8,
+            "-i4" => options.integer = 4,
             "-multi" | "-vector" => options.vector = true,
             "-head" | "-root" | "-variables" => options.heads.extend(parse_heads(&value()?)?),
             "-vars" => vars = Some(names(&value()?)),

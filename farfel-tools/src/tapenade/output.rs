@@ -3,14 +3,14 @@
 use super::input::Prepared;
 use super::units::called;
 use super::{stack, vector};
-use crate::external::RunResult;
+use crate::external::{RunResult, fixed_form};
 use crate::tapes;
 use farfel_lang::Sources;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Name, Request, StorageClass, Unit};
 use farfel_lang::lints::Lints;
 use farfel_lang::resolve::resolve_with;
-use farfel_lang::syntax::{Form, Loader, parse};
+use farfel_lang::syntax::{Loader, parse_with};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ pub(super) fn read(
     let mut sources = Sources::new();
     let start = p.text.len() as u32;
     let file = sources.add("derivative", format!("{}{text}", p.text));
-    let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut Sizes);
+    let parsed = parse_with(&mut sources, file, &fixed_form(request.real), &mut Sizes);
     let mut program = parsed.program;
     let excerpt = |d: &Diagnostic| {
         let line = sources.get(d.span.file).map_or("", |f| {

@@ -15,6 +15,7 @@ fn printed_with(text: &str, layout: FixedFormLayout) -> String {
     let options = ReadOptions {
         form: Some(Form::Fixed),
         layout,
+        ..ReadOptions::default()
     };
     let mut parsed = parse_with(&mut sources, file, &options, &mut Files(&[]));
     // The printed text shows what the layout ignores.

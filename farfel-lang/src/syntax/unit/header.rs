@@ -30,6 +30,7 @@ impl Parser<'_> {
             st,
             pos,
             free,
+            sizes: self.sizes,
             open_unit: &mut open_unit,
             hosts: &[],
             diagnostics: &mut self.diagnostics,

@@ -21,7 +21,7 @@ use super::open_unit::OpenUnit;
 use super::spelling::{foreign, suggestion};
 use super::statement_parser::{ParseResult, StatementParser};
 use super::trace::{Depth, Trace, TracedStatement};
-use super::{Loader, Parsed, ReadOptions, detect};
+use super::{DefaultSizes, Loader, Parsed, ReadOptions, detect};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{self, Label, Name, Program, SpecKind, Stmt, StmtKind, Unit, UnitKind};
 use crate::source::{FileId, Sources, Span};
@@ -48,6 +48,7 @@ struct Parser<'a> {
     modules: Vec<Span>,
     /// Whether the rest of the text is ignored.
     given_up: bool,
+    sizes: DefaultSizes,
     /// The statements as written, if they are recorded.
     traced: Option<Vec<TracedStatement>>,
 }
@@ -65,7 +66,7 @@ pub(in crate::syntax) fn parse(
     let columns = options.layout.with_settings_in(&text);
     let origins = Origins::read(sources, file, &text);
     let reader = StatementReader::new(file, text, form, columns).with_origins(origins);
-    let mut parser = Parser::new(sources, loader, reader);
+    let mut parser = Parser::new(sources, loader, reader, options.sizes);
     parser.run();
     parser.parsed()
 }
@@ -83,7 +84,7 @@ pub(in crate::syntax) fn parse_traced(
     let form = options.form.unwrap_or_else(|| detect(&text));
     let columns = options.layout.with_settings_in(&text);
     let reader = StatementReader::new(file, text, form, columns).verbatim();
-    let mut parser = Parser::new(sources, loader, reader);
+    let mut parser = Parser::new(sources, loader, reader, options.sizes);
     parser.traced = Some(Vec::new());
     parser.run();
     let statements = parser.traced.take().unwrap_or_default();
@@ -100,8 +101,14 @@ pub(in crate::syntax) fn parse_traced(
 }
 
 impl<'a> Parser<'a> {
-    fn new(sources: &'a mut Sources, loader: &'a mut dyn Loader, reader: StatementReader) -> Self {
+    fn new(
+        sources: &'a mut Sources,
+        loader: &'a mut dyn Loader,
+        reader: StatementReader,
+        sizes: DefaultSizes,
+    ) -> Self {
         Parser {
+            sizes,
             sources,
             loader,
             readers: vec![reader],
@@ -217,6 +224,7 @@ impl Parser<'_> {
             st,
             pos,
             free,
+            sizes: self.sizes,
             open_unit: &mut self.open_unit,
             hosts: &self.outer,
             diagnostics: &mut self.diagnostics,
