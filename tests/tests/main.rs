@@ -1,5 +1,5 @@
 //! The tests of this folder: one program, which is linked once. A new file has to be listed here; those with a `main` of
-//! their own are in `Cargo.toml`.
+//! their own are in `Cargo.toml`. Tests run in the order of their names: the longest, `bad_calls`, begin early.
 
 #[cfg(unix)]
 #[path = "support/script.rs"]
@@ -11,6 +11,7 @@ mod adbench;
 mod adifor;
 mod architecture;
 mod attacks;
+mod bad_calls;
 mod bindings;
 mod build_script;
 mod c_sources;
@@ -80,4 +81,3 @@ mod verify;
 mod views;
 mod whole_builds;
 mod without_rust;
-mod wrong_calls;

@@ -1,7 +1,7 @@
 //! Instances, whose state Rust may change.
 
 use crate::calls::wrong;
-use wrong_calls_state::Model;
+use bad_calls_state::Model;
 
 /// Makes the calls.
 pub fn all() {

@@ -19,9 +19,9 @@ fn package(dir: &Path, folder: &str, name: &str, settings: &str, dependencies: &
     write(dir, &format!("{folder}build.rs"), script);
 }
 
-/// Copies a file of `tests/wrong_calls`.
+/// Copies a file of `tests/bad_calls`.
 fn copy(dir: &Path, name: &str, to: &str) {
-    let from = repository().join("tests/wrong_calls").join(name);
+    let from = repository().join("tests/bad_calls").join(name);
     write(dir, to, fs::read(from).unwrap());
 }
 
@@ -45,10 +45,10 @@ fn unsafe_functions() -> String {
             p.file_name()
                 .unwrap()
                 .to_string_lossy()
-                .starts_with("wrong-calls-")
+                .starts_with("bad-calls-")
         })
         .map(|p| p.join("out"))
-        .filter(|p| !p.to_string_lossy().contains("wrong-calls-state"))
+        .filter(|p| !p.to_string_lossy().contains("bad-calls-state"))
         .filter(|p| p.join("farfel_bindings.rs").is_file())
         .max_by_key(|p| fs::metadata(p).unwrap().modified().unwrap())
         .unwrap();
@@ -118,11 +118,11 @@ const SUPPRESSIONS: &str =
 
 /// Writes the package with all wrong calls; with `gnu`, also those that only gfortran accepts.
 fn all_calls(dir: &Path, name: &str, gnu: bool) {
-    let state = "wrong-calls-state = { path = \"state\" }\n\n[workspace]";
+    let state = "bad-calls-state = { path = \"state\" }\n\n[workspace]";
     let default = if gnu { "\"gnu\"" } else { "" };
     let features = format!("\n[features]\ngnu = []\ndefault = [{default}]\n");
     package(dir, "", name, &format!("{features}{SETTINGS}"), state);
-    package(dir, "state/", "wrong-calls-state", STATE_SETTINGS, "");
+    package(dir, "state/", "bad-calls-state", STATE_SETTINGS, "");
     let mut sources = vec![
         "arrays.f",
         "attacks.f",
@@ -209,21 +209,21 @@ fn other_compilers_behave_the_same() {
     }
 }
 
-/// Each call in `tests/wrong_calls` ends with an error or a panic, whose messages are in the snapshot, and
+/// Each call in `tests/bad_calls` ends with an error or a panic, whose messages are in the snapshot, and
 /// nothing outside is accessed: guard elements around the arrays and valgrind check that. What cannot be
 /// checked is `unsafe`.
 #[test]
-fn wrong_calls_end_with_an_error() {
+fn calls_end_with_an_error() {
     let dir = sandbox();
     let dir = dir.path();
-    all_calls(dir, "wrong-calls", true);
-    let (program, built) = build(dir, "wrong-calls", None);
+    all_calls(dir, "bad-calls", true);
+    let (program, built) = build(dir, "bad-calls", None);
     let exposed = unsafe_functions();
     for (name, _) in exposed.lines().filter_map(|l| l.split_once(": ")) {
         let notice = format!("{name} is `unsafe`, as it cannot be checked: ");
         assert!(built.contains(&notice), "{notice}\n{built}");
     }
-    insta::assert_snapshot!("wrong_calls_unsafe", exposed);
+    insta::assert_snapshot!("bad_calls_unsafe", exposed);
 
     let ran = command(&program, dir).assert().success();
     let said = String::from_utf8_lossy(&ran.get_output().stdout).into_owned();
@@ -231,10 +231,10 @@ fn wrong_calls_end_with_an_error() {
         said.lines().count() > 900 && said.ends_with("done\n"),
         "{said}"
     );
-    insta::assert_snapshot!("wrong_calls", said);
+    insta::assert_snapshot!("bad_calls", said);
 
     let said = with_little_memory(&program, dir);
-    insta::assert_snapshot!("wrong_calls_memory", said);
+    insta::assert_snapshot!("bad_calls_memory", said);
     if valgrind() {
         write(dir, "suppressions", SUPPRESSIONS);
         command(Path::new("valgrind"), dir)
