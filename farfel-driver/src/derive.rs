@@ -19,8 +19,8 @@
 use crate::Error;
 use crate::calls::entered_at;
 use farfel_lang::ir::{
-    Arg, Class, Dim, ExprKind, Name, Program, Remarks, SpecKind, StorageClass, SymId, Symbol, Type,
-    Unit, UnitKind,
+    Arg, Class, DefaultSizes, Dim, ExprKind, Name, Program, Remarks, SpecKind, StorageClass, SymId,
+    Symbol, Type, Unit, UnitKind,
 };
 use farfel_lang::lower::compact;
 use farfel_lang::print::{Form, Options, print_unit};
@@ -28,7 +28,7 @@ use farfel_lang::resolve::resolve;
 use farfel_lang::source::Span;
 use farfel_lang::spelling::closest;
 use farfel_lang::storage::constant::extents;
-use farfel_lang::syntax::{DefaultSizes, NoIncludes, ReadOptions, parse_with};
+use farfel_lang::syntax::{NoIncludes, ReadOptions, parse_with};
 use farfel_lang::{FileId, Sources};
 use serde::Deserialize;
 use std::borrow::Cow;

@@ -98,6 +98,61 @@ impl Type {
     }
 }
 
+/// The sizes of the default types in bytes, 4 or 8. A compiler makes them larger with options like `-fdefault-real-8`.
+/// They decide what REAL*4 is: the same as REAL, or another type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DefaultSizes {
+    /// REAL; a part of COMPLEX.
+    pub real: u8,
+    /// INTEGER and LOGICAL.
+    pub integer: u8,
+}
+
+impl Default for DefaultSizes {
+    fn default() -> Self {
+        DefaultSizes {
+            real: 4,
+            integer: 4,
+        }
+    }
+}
+
+impl DefaultSizes {
+    /// Returns the type with a size that the program writes, for [`Type::Complex`] that of one part. `REAL*8` is `REAL`
+    /// where that takes eight bytes: the word is right for any compiler, while `DOUBLE PRECISION` may take more there.
+    ///
+    /// ```
+    /// # use farfel_ir::ir::{DefaultSizes, Type};
+    /// let sizes = DefaultSizes { real: 8, integer: 4 };
+    /// assert_eq!(sizes.written(Type::REAL, 8), Type::REAL);
+    /// assert_eq!(sizes.written(Type::REAL, 4).to_string(), "REAL*4");
+    /// assert_eq!(sizes.written(Type::INTEGER, 4), Type::INTEGER);
+    /// ```
+    pub fn written(self, ty: Type, bytes: u8) -> Type {
+        let default = match ty {
+            Type::Real(_) | Type::Complex(_) => self.real,
+            _ => self.integer,
+        };
+        ty.with_kind(match bytes {
+            n if n == default => 4,
+            4 => Type::FOUR_BYTES,
+            n => n,
+        })
+    }
+
+    /// Returns the type with the size of its values as its kind.
+    pub fn stored(self, ty: Type) -> Type {
+        match ty {
+            Type::Real(4) | Type::Complex(4) => ty.with_kind(self.real),
+            Type::Integer(4) | Type::Logical(4) => ty.with_kind(self.integer),
+            Type::Integer(k) | Type::Real(k) | Type::Complex(k) | Type::Logical(k) => {
+                ty.with_kind(Type::bytes(k))
+            }
+            Type::Character => ty,
+        }
+    }
+}
+
 /// Formats the type as in a declaration: `DOUBLE PRECISION`, `REAL`, `INTEGER*8`, …
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -155,8 +155,8 @@ fn intrinsic_type(unit: &Unit, i: &Intrinsic, args: &[Expr]) -> Option<Type> {
     let Some(kind) = kind.and_then(|e| crate::storage::constant::integer(unit, e)) else {
         return Some(ty);
     };
-    let kind = u8::try_from(kind).ok()?;
-    Some(ty.with_kind(kind))
+    let bytes = u8::try_from(kind).ok()?;
+    Some(unit.sizes.written(ty, bytes))
 }
 
 /// Returns the first element of an array constructor item, descending into implied DOs.

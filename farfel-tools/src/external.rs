@@ -5,7 +5,8 @@
 //! which owns processes and files, is implemented elsewhere. The job contains everything that a run
 //! reads, so equal jobs have equal results, and a runner may cache them.
 
-use farfel_lang::syntax::{DefaultSizes, Form, ReadOptions};
+use farfel_lang::ir::DefaultSizes;
+use farfel_lang::syntax::{Form, ReadOptions};
 use std::collections::BTreeMap;
 
 /// One run of a tool.

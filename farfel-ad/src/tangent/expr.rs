@@ -196,10 +196,13 @@ impl Generator<'_> {
         e.for_each_symbol(&mut |s| {
             read.insert(s);
         });
+        // The temporary of MAX gets another value in an IF.
+        let mut assigned = HashSet::new();
         for s in self.pre.iter().rev() {
             if let StmtKind::Assign(target, value) = &s.kind
                 && let ExprKind::Var(t) = target.kind
                 && self.is_temporary(t)
+                && !assigned.contains(&t)
                 && value.equals_ignoring_spans(e)
                 && type_of(&self.unit, e) == self.unit.symbols[t].ty
             {
@@ -209,6 +212,7 @@ impl Generator<'_> {
             let mut changed = false;
             s.walk(&mut |s| match &s.kind {
                 StmtKind::Assign(target, value) => {
+                    assigned.extend(target.base());
                     changed |= target.base().is_none_or(|t| read.contains(&t));
                     changed |= self.has_calls(value) || self.has_calls(target);
                 }

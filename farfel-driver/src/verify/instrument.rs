@@ -364,6 +364,7 @@ impl Writer {
             symbols: head.symbols.clone(),
             specs: head.specs.clone(),
             implicit: head.implicit.clone(),
+            sizes: head.sizes,
             ..Unit::new(UnitKind::Subroutine, name.clone(), span)
         };
         let declared = |unit: &mut Unit, wanted: &str, like: Symbol| {

@@ -27,7 +27,7 @@ mod unit;
 mod verify;
 mod visit;
 
-pub use crate::scalar::Type;
+pub use crate::scalar::{DefaultSizes, Type};
 pub use expr::*;
 pub use request::*;
 pub use stmt::*;

@@ -1,7 +1,7 @@
 //! Programs, program units, symbols and specification statements.
 
 use super::stmt::StmtIds;
-use super::{Block, Comment, Entry, Expr, Name, StmtId, StmtKind, Type, walk_block};
+use super::{Block, Comment, DefaultSizes, Entry, Expr, Name, StmtId, StmtKind, Type, walk_block};
 use crate::intrinsics::Intrinsic;
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
@@ -107,6 +107,8 @@ pub struct Unit {
     /// Whether a comment requests joint reversal: calls of it are re-executed in reverse sweeps, so
     /// that less is taped.
     pub joint: bool,
+    /// The sizes of the default types.
+    pub sizes: DefaultSizes,
     /// The symbol table.
     pub symbols: Symbols,
     /// IMPLICIT statements of this unit only; lookups continue in the enclosing unit.
@@ -1072,6 +1074,7 @@ impl Unit {
             constant: false,
             leaves_derivatives: false,
             joint: false,
+            sizes: DefaultSizes::default(),
             symbols: Symbols::default(),
             implicit: Implicit::default(),
             specs: Vec::new(),

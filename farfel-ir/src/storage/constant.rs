@@ -17,7 +17,8 @@ use super::value::{self, EvaluationResult, NoValue, Value};
 use crate::encoding::by_bytes;
 use crate::intrinsics::Intrinsic;
 use crate::ir::{
-    Attribute, Class, Dim, Expr, ExprKind, SpecKind, StorageClass, SymId, Type, UnOp, Unit,
+    Attribute, Class, DefaultSizes, Dim, Expr, ExprKind, SpecKind, StorageClass, SymId, Type, UnOp,
+    Unit,
 };
 use crate::source::Span;
 use rustc_hash::FxHashMap;
@@ -97,10 +98,7 @@ pub struct Constants<'a> {
     pub unit: &'a Unit,
     /// The constants of the enclosing unit.
     around: Option<&'a Constants<'a>>,
-    /// The size of a default REAL in bytes.
-    real: u8,
-    /// The size of a default INTEGER in bytes.
-    integer: u8,
+    sizes: DefaultSizes,
     /// The values so far; `None` for a constant without a value.
     known: RefCell<FxHashMap<SymId, Option<Value>>>,
     /// The stack of named constants being evaluated: each is needed for the one before.
@@ -120,8 +118,7 @@ impl<'a> Constants<'a> {
         Constants {
             unit,
             around: None,
-            real: 4,
-            integer: 4,
+            sizes: unit.sizes,
             known: RefCell::default(),
             active: RefCell::default(),
             in_order: Cell::default(),
@@ -134,20 +131,11 @@ impl<'a> Constants<'a> {
     /// `real-kind`.
     #[must_use]
     pub fn with_real(self, bytes: u8) -> Self {
-        Constants {
+        let sizes = DefaultSizes {
             real: bytes,
-            ..self
-        }
-    }
-
-    /// Returns the same constants with these sizes of a default REAL and a default INTEGER in bytes.
-    #[must_use]
-    pub fn with_sizes(self, real: u8, integer: u8) -> Self {
-        Constants {
-            real,
-            integer,
-            ..self
-        }
+            ..self.sizes
+        };
+        Constants { sizes, ..self }
     }
 
     /// Returns the constants of a unit nested in this one.
@@ -158,8 +146,7 @@ impl<'a> Constants<'a> {
         Constants {
             unit,
             around: Some(self),
-            real: self.real,
-            integer: self.integer,
+            sizes: self.sizes,
             known: RefCell::default(),
             active: RefCell::default(),
             in_order: Cell::default(),
@@ -275,24 +262,9 @@ impl<'a> Constants<'a> {
         (low, d.upper.as_ref().and_then(|e| self.integer(e)))
     }
 
-    /// Returns the type with the kind in which it is stored.
-    fn stored(&self, ty: Type) -> Type {
-        match ty {
-            Type::Integer(4) => Type::Integer(self.integer),
-            Type::Real(4) => Type::Real(self.real),
-            Type::Complex(4) => Type::Complex(self.real),
-            Type::Logical(4) => Type::Logical(self.integer),
-            Type::Integer(k) => Type::Integer(Type::bytes(k)),
-            Type::Real(k) => Type::Real(Type::bytes(k)),
-            Type::Complex(k) => Type::Complex(Type::bytes(k)),
-            Type::Logical(k) => Type::Logical(Type::bytes(k)),
-            Type::Character => ty,
-        }
-    }
-
     /// Returns the alignment of a variable in bytes.
     pub(super) fn alignment(&self, id: SymId) -> i64 {
-        match self.unit.symbols[id].ty.map(|ty| self.stored(ty)) {
+        match self.unit.symbols[id].ty.map(|ty| self.sizes.stored(ty)) {
             Some(Type::Real(10) | Type::Complex(10)) => 16,
             Some(Type::Integer(n) | Type::Real(n) | Type::Complex(n) | Type::Logical(n)) => {
                 i64::from(n).max(1)
@@ -307,7 +279,7 @@ impl<'a> Constants<'a> {
         if let StorageClass::Host(outer) = s.storage_class {
             return self.around?.element_size(outer);
         }
-        match self.stored(s.ty?) {
+        match self.sizes.stored(s.ty?) {
             // A REAL*10 is stored in sixteen bytes.
             Type::Real(10) => Some(16),
             Type::Complex(10) => Some(32),
@@ -558,7 +530,7 @@ impl<'a> Constants<'a> {
         };
         let kind = kind.map(|p| values.remove(p));
         if let ("KIND", [v]) = (i.name, values.as_slice()) {
-            let kind = match self.stored(v.ty()) {
+            let kind = match self.sizes.stored(v.ty()) {
                 Type::Integer(k) | Type::Real(k) | Type::Complex(k) | Type::Logical(k) => k,
                 Type::Character => 1,
             };
@@ -570,7 +542,7 @@ impl<'a> Constants<'a> {
             Some(kind) => kind
                 .integer()
                 .and_then(|k| u8::try_from(k).ok())
-                .map(|k| ty.with_kind(k)),
+                .map(|bytes| self.sizes.written(ty, bytes)),
         };
         ty.map_or(Ok(None), |ty| value::intrinsic(i.name, &values, ty))
     }
@@ -582,7 +554,7 @@ impl<'a> Constants<'a> {
             _ => return None,
         };
         let s = &self.unit.symbols[v];
-        match (name, self.stored(s.ty?)) {
+        match (name, self.sizes.stored(s.ty?)) {
             ("LEN", Type::Character) if s.is_variable() => self.element_size(v),
             ("KIND", Type::Character) => Some(1),
             ("KIND", Type::Integer(k) | Type::Real(k) | Type::Complex(k) | Type::Logical(k)) => {

@@ -113,6 +113,7 @@ impl Exported {
     fn call(&self, unit: &Unit) -> Unit {
         let span = Span::NONE;
         let mut caller = Unit::new(UnitKind::Subroutine, self.caller.clone(), span);
+        caller.sizes = unit.sizes;
         let mut args: Vec<Expr> = Vec::new();
         for arg in &unit.args {
             let Some(s) = arg.sym() else {

@@ -182,6 +182,7 @@ impl Regions<'_> {
         let name: Name = unused_name(&wanted, &taken);
         let mut made = Unit::new(UnitKind::Subroutine, name.clone(), span);
         made.origin = Origin::Generated;
+        made.sizes = unit.sizes;
         made.constant = true;
         made.leaves_derivatives = leaves;
         made.directives.clone_from(&unit.directives);

@@ -249,6 +249,7 @@ impl Outline<'_> {
 
         let mut outlined = Unit::new(UnitKind::Subroutine, name.clone(), span);
         outlined.origin = Origin::Generated;
+        outlined.sizes = unit.sizes;
         outlined.directives.clone_from(&unit.directives);
         outlined.end_span = block.end_span;
         outlined.implicit = unit.implicit.clone();

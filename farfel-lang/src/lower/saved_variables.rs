@@ -213,6 +213,7 @@ fn share_one(
     let name = unused_name(&format!("{}_DATA{tag}", unit.name), &|n| taken.contains(n));
     taken.insert(name.clone());
     let mut block = Unit::new(UnitKind::BlockData, name, unit.span);
+    block.sizes = unit.sizes;
     block.implicit = unit.implicit.clone();
     if !block.implicit.is_empty() {
         block.specs.push(Spec {

@@ -54,6 +54,7 @@ fn convert(unit: &mut Unit, id: SymId) {
     let mut function = Unit::new(UnitKind::Function, seen.name.clone(), seen.span);
     function.directives.clone_from(&unit.directives);
     function.origin = Origin::Generated;
+    function.sizes = unit.sizes;
     let variable = |s: &Symbol, place: StorageClass| Symbol {
         ty: s.ty,
         typed: true,

@@ -33,6 +33,7 @@ impl Writer<'_> {
             constant: _,
             joint: _,
             leaves_derivatives: _,
+            sizes: _,
         } = unit;
         let scope = Scope::new(unit);
         for block in before {

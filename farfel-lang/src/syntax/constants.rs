@@ -1,15 +1,13 @@
 //! Parses constants that consist of digits: numbers, their kinds, and bits.
 
-use super::DefaultSizes;
 use super::expr::WORDS;
 use super::form::CHAR;
 use super::form::TokenKind;
 use super::statement_parser::{ParseResult, StatementParser};
-use super::types::kind_of;
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Class, Expr, ExprKind, Name, StorageClass, Type};
+use crate::ir::{Class, DefaultSizes, Expr, ExprKind, Name, StorageClass, Type};
 use crate::source::Span;
-use crate::storage::constant::{self, Constants};
+use crate::storage::constant;
 
 impl StatementParser<'_> {
     /// Reads a number: `12`, `1.`, `.5`, `1.5E-3`, `2D0`.
@@ -38,10 +36,11 @@ impl StatementParser<'_> {
         let text = self.text(from, at);
         let kind = self.kind_suffix()?;
         let all = self.since(from);
+        let sizes = self.open_unit.unit.sizes;
         if real {
-            let text: Name = match kind.map(|n| (n, kind_of(n, self.sizes.real))) {
-                None | Some((_, 4)) => text.into(),
-                Some((_, kind @ Type::FOUR_BYTES)) => {
+            let text: Name = match kind.map(|n| (n, sizes.written(Type::REAL, n))) {
+                None | Some((_, Type::REAL)) => text.into(),
+                Some((_, Type::Real(kind @ Type::FOUR_BYTES))) => {
                     let constant = Expr::new(ExprKind::Real(text.into()), span);
                     return Ok(Expr::of_size(constant, kind, all));
                 }
@@ -50,7 +49,7 @@ impl StatementParser<'_> {
             return Ok(Expr::new(ExprKind::Real(text), all));
         }
         match text.parse() {
-            Ok(n) => kinded(Expr::int(n, span), kind, self.sizes.integer, all, "INTEGER"),
+            Ok(n) => kinded(Expr::int(n, span), kind, sizes, all, "INTEGER"),
             Err(_) => Err(Box::new(Diagnostic::error(
                 &rules::SYNTAX,
                 span,
@@ -81,7 +80,7 @@ impl StatementParser<'_> {
                 return kinded(
                     constant,
                     kind,
-                    self.sizes.integer,
+                    self.open_unit.unit.sizes,
                     self.since(from),
                     "LOGICAL",
                 );
@@ -117,9 +116,7 @@ impl StatementParser<'_> {
                 *e = Expr::int(n, e.span);
             }
         });
-        let constants = Constants::of(&self.open_unit.unit);
-        let DefaultSizes { real, integer } = self.sizes;
-        constants.with_sizes(real, integer).integer(&kind)
+        constant::integer(&self.open_unit.unit, &kind)
     }
 
     /// Parses `_8` or `_NAME` after a constant.
@@ -200,17 +197,20 @@ fn of_kind(text: &str, kind: u8) -> Option<Name> {
     })
 }
 
-/// Returns an INTEGER or LOGICAL constant of a kind, given the size of the default kind.
+/// Returns an INTEGER or LOGICAL constant of a kind.
 fn kinded(
     constant: Expr,
     kind: Option<u8>,
-    default: u8,
+    sizes: DefaultSizes,
     span: Span,
     word: &str,
 ) -> ParseResult<Expr> {
     match kind {
         None => Ok(constant),
-        Some(n @ (1 | 2 | 4 | 8)) => Ok(Expr::of_size(constant, kind_of(n, default), span)),
+        Some(n @ (1 | 2 | 4 | 8)) => match sizes.written(Type::INTEGER, n) {
+            Type::Integer(kind) => Ok(Expr::of_size(constant, kind, span)),
+            _ => Ok(constant),
+        },
         Some(n) => Err(no_kind(span, word, n)),
     }
 }

@@ -44,7 +44,7 @@ mod unsupported;
 mod tests;
 
 use crate::diagnostic::Diagnostic;
-use crate::ir;
+use crate::ir::{self, DefaultSizes};
 use crate::source::{FileId, Sources, Span};
 use std::sync::Arc;
 
@@ -97,25 +97,6 @@ pub struct ReadOptions {
     pub layout: FixedFormLayout,
     /// The sizes of the default types.
     pub sizes: DefaultSizes,
-}
-
-/// The sizes of the default types in bytes, 4 or 8. A compiler makes them larger with options like `-fdefault-real-8`.
-/// They decide what REAL*4 is: the same as REAL, or another type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct DefaultSizes {
-    /// REAL; a part of COMPLEX.
-    pub real: u8,
-    /// INTEGER and LOGICAL.
-    pub integer: u8,
-}
-
-impl Default for DefaultSizes {
-    fn default() -> Self {
-        DefaultSizes {
-            real: 4,
-            integer: 4,
-        }
-    }
 }
 
 /// Supplies the text of INCLUDE files, since this crate opens no files.

@@ -1,6 +1,5 @@
 //! A statement as a sequence of letters to read from.
 
-use super::DefaultSizes;
 use super::form::{BAD, CHAR, HOLLERITH, Statement, TokenKind};
 use super::open_unit::{LabelUse, OpenUnit};
 use crate::diagnostic::{Diagnostic, rules};
@@ -20,7 +19,6 @@ pub(super) struct StatementParser<'a> {
     pub st: &'a Statement,
     pub pos: usize,
     pub free: bool,
-    pub sizes: DefaultSizes,
     pub open_unit: &'a mut OpenUnit,
     /// The units around that of `open_unit`, outermost first.
     pub hosts: &'a [OpenUnit],

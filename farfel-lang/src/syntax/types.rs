@@ -1,9 +1,8 @@
 //! Parses types in declarations, and IMPLICIT.
 
-use super::DefaultSizes;
 use super::statement_parser::{ParseResult, StatementParser};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Expr, SpecKind, Type};
+use crate::ir::{DefaultSizes, Expr, SpecKind, Type};
 use crate::source::Span;
 use crate::storage::constant;
 
@@ -86,7 +85,7 @@ impl StatementParser<'_> {
     }
 
     fn sized(&self, word: &str, size: i64, from: usize) -> ParseResult<Type> {
-        self.sizes.written(word, size).ok_or_else(|| {
+        sized(word, size, self.open_unit.unit.sizes).ok_or_else(|| {
             Box::new(Diagnostic::error(
                 &rules::UNSUPPORTED,
                 self.since(from),
@@ -299,26 +298,14 @@ impl StatementParser<'_> {
     }
 }
 
-impl DefaultSizes {
-    /// Returns the type for a keyword and a size in bytes.
-    fn written(self, word: &str, size: i64) -> Option<Type> {
-        let n = u8::try_from(size).ok()?;
-        Some(match (word, n) {
-            ("INTEGER", 1 | 2 | 4 | 8 | 16) => Type::Integer(kind_of(n, self.integer)),
-            ("REAL", 4 | 8 | 10 | 16) => Type::Real(kind_of(n, self.real)),
-            ("COMPLEX", 8 | 16 | 20 | 32) => Type::Complex(kind_of(n / 2, self.real)),
-            ("LOGICAL", 1 | 2 | 4 | 8 | 16) => Type::Logical(kind_of(n, self.integer)),
-            _ => return None,
-        })
-    }
-}
-
-/// Returns the kind for a size, given that of the default kind. `REAL*8` is `REAL` where that takes eight bytes: the word is
-/// right for any compiler, while `DOUBLE PRECISION` may take more there.
-pub(super) fn kind_of(size: u8, default: u8) -> u8 {
-    match size {
-        n if n == default => 4,
-        4 => Type::FOUR_BYTES,
-        n => n,
-    }
+/// Returns the type for a keyword and a size in bytes.
+fn sized(word: &str, size: i64, sizes: DefaultSizes) -> Option<Type> {
+    let n = u8::try_from(size).ok()?;
+    Some(match (word, n) {
+        ("INTEGER", 1 | 2 | 4 | 8 | 16) => sizes.written(Type::INTEGER, n),
+        ("REAL", 4 | 8 | 10 | 16) => sizes.written(Type::REAL, n),
+        ("COMPLEX", 8 | 16 | 20 | 32) => sizes.written(Type::COMPLEX, n / 2),
+        ("LOGICAL", 1 | 2 | 4 | 8 | 16) => sizes.written(Type::LOGICAL, n),
+        _ => return None,
+    })
 }

@@ -36,16 +36,16 @@ use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::effects::{Assigned, procedure_dummies};
 use farfel_lang::ir::{
-    Class, Expr, ExprKind, LoopDirectiveKind, Name, ProcedureDirective, Program, Spec, SpecKind,
-    StmtKind, StorageClass, SymId, Symbol, Type, Unit, UnitKind, for_each_reference,
-    for_each_symbol, unused_name, walk_block,
+    Class, DefaultSizes, Expr, ExprKind, LoopDirectiveKind, Name, ProcedureDirective, Program,
+    Spec, SpecKind, StmtKind, StorageClass, SymId, Symbol, Type, Unit, UnitKind,
+    for_each_reference, for_each_symbol, unused_name, walk_block,
 };
 use farfel_lang::lints::Lints;
 use farfel_lang::lower;
 use farfel_lang::openmp;
 use farfel_lang::print::{Options as PrintOptions, print_program};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
-use farfel_lang::syntax::{DefaultSizes, Loader, ReadOptions, parse_with};
+use farfel_lang::syntax::{Loader, ReadOptions, parse_with};
 use farfel_lang::{Diagnostic, FileId, Severity, Sources, Span};
 use options::{Mode, Options};
 use std::borrow::Cow;

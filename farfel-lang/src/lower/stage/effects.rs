@@ -304,6 +304,7 @@ fn declarations(unit: &Unit) -> Unit {
         specs: unit.specs.clone(),
         symbols: unit.symbols.clone(),
         implicit: unit.implicit.clone(),
+        sizes: unit.sizes,
         ..Unit::new(unit.kind, unit.name.clone(), unit.span)
     }
 }

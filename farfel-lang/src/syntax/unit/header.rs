@@ -24,13 +24,13 @@ impl Parser<'_> {
         let (documentation, before) = self.take_documentation();
         let mut open_unit = OpenUnit::new(UnitKind::Subroutine, "", st.whole());
         open_unit.column = st.column;
+        open_unit.unit.sizes = self.sizes;
         open_unit.unit.comments = documentation;
         open_unit.unit.remarks.before = before;
         let mut line = StatementParser {
             st,
             pos,
             free,
-            sizes: self.sizes,
             open_unit: &mut open_unit,
             hosts: &[],
             diagnostics: &mut self.diagnostics,

@@ -21,9 +21,11 @@ use super::open_unit::OpenUnit;
 use super::spelling::{foreign, suggestion};
 use super::statement_parser::{ParseResult, StatementParser};
 use super::trace::{Depth, Trace, TracedStatement};
-use super::{DefaultSizes, Loader, Parsed, ReadOptions, detect};
+use super::{Loader, Parsed, ReadOptions, detect};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{self, Label, Name, Program, SpecKind, Stmt, StmtKind, Unit, UnitKind};
+use crate::ir::{
+    self, DefaultSizes, Label, Name, Program, SpecKind, Stmt, StmtKind, Unit, UnitKind,
+};
 use crate::source::{FileId, Sources, Span};
 use std::cell::RefCell;
 
@@ -224,7 +226,6 @@ impl Parser<'_> {
             st,
             pos,
             free,
-            sizes: self.sizes,
             open_unit: &mut self.open_unit,
             hosts: &self.outer,
             diagnostics: &mut self.diagnostics,
