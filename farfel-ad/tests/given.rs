@@ -121,6 +121,64 @@ C     farfel: constant(SCALE1)
     );
 }
 
+/// Regions that reverse sweeps execute again: in the block itself, in a function, one in another, with a constant one,
+/// and in derivatives of derivatives. `W` and `S` are local, and `S` is kept from before the region.
+#[test]
+fn checkpoint_regions() {
+    check(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, D, G, A(3), S, H, F
+      X = 1.5D0
+      ADR(Y)
+      Y = F(X, 2)
+      END ADR(G = COTANGENT(X))
+      PRINT *, 'g', G, 4*X**3 + 2*X + 3
+      ADF(X)
+      ADR(Y)
+      Y = F(X, 2)
+      END ADR(G = COTANGENT(X))
+      END ADF(H = TANGENT(G))
+      PRINT *, 'h', H, 12*X**2 + 2
+C     The block itself, in a loop
+      S = 3
+      ADR(Y)
+      Y = X
+      DO I = 1, 3
+C       farfel: checkpoint begin
+        A(I) = Y*S
+        S = S + I
+        Y = A(I)*Y
+C       farfel: checkpoint end
+      END DO
+      END ADR(G = COTANGENT(X))
+      PRINT *, 'in', G, 8*X**7*3**4*4**2*6D0
+      PRINT *, 's', S, 9D0
+      ADF(X)
+      Y = F(X, 2)
+      END ADF(D = TANGENT(Y))
+      PRINT *, 'd', D, 4*X**3 + 2*X + 3
+      END
+      DOUBLE PRECISION FUNCTION F(X, N)
+      DOUBLE PRECISION X, W(4), C
+C     farfel: checkpoint begin
+      DO 10 I = 1, N
+   10 W(I) = X**I
+C$AD CHECKPOINT-START
+      F = W(N)*W(N)
+C     farfel: constant begin
+      C = F
+C     farfel: constant end
+      W(1) = W(1)*W(1)
+C$AD CHECKPOINT-END
+      F = F + W(1) + 0*C
+C     farfel: checkpoint end
+      F = F + 3*X
+      END
+",
+        1e-13,
+    );
+}
+
 /// Constant regions: in units below a block, in the block itself, in derivatives of derivatives.
 #[test]
 fn constant_regions() {

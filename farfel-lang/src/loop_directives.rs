@@ -11,7 +11,8 @@
 //! `C$AD FP-LOOP "Z" adj_reduction=1.e-6`, whose list of variables only matters to adjoints in place of Tapenade's,
 //! and `C$AD BINOMIAL-CKP 1000 20 1`, whose second number corresponds to that of `checkpoint`.
 //!
-//! `!farfel: checkpoint` among the declarations of a subprogram applies to calls of the subprogram.
+//! `!farfel: checkpoint` among the declarations of a subprogram applies to calls of the subprogram, and `checkpoint
+//! begin` to a [region](crate::procedure_directives).
 //!
 //! `read` finds the directives when a file is parsed and attaches them to the loops. From then on
 //! they are part of the loops and no longer comments.
@@ -155,11 +156,14 @@ fn directive(text: &str) -> Option<Result<LoopDirectiveKind, &'static str>> {
     if !word.trim().eq_ignore_ascii_case("farfel") {
         return None;
     }
+    if crate::procedure_directives::region_boundary(text).is_some() {
+        return None;
+    }
     let mut words = DirectiveText::of(rest);
     match words.name()?.as_str() {
         "CHECKPOINT" => Some(
             checkpoint(&mut words)
-                .ok_or("the form is `checkpoint(20)` or `checkpoint(20, disk = 100)`, with the most iterations to keep values of, in memory and in files"),
+                .ok_or("the form is `checkpoint(20)` or `checkpoint(20, disk = 100)`, with the most iterations to keep values of, in memory and in files, or `checkpoint begin` and `checkpoint end` around statements"),
         ),
         "INDEPENDENT" => Some(match words.done() {
             true => Ok(LoopDirectiveKind::Independent),

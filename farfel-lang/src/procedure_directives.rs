@@ -14,6 +14,9 @@
 //! them are constant and leave derivatives unchanged, whereas Farfel's own regions set them to
 //! zero.
 //!
+//! Between `!farfel: checkpoint begin` and `!farfel: checkpoint end`, or Tapenade's `C$AD CHECKPOINT-START` and
+//! `C$AD CHECKPOINT-END`, are statements that an adjoint executes again.
+//!
 //! A directive about a procedure may appear in any program unit, or before one; without the name of
 //! a procedure it applies to the unit in which it appears. The procedure may be a dummy procedure of
 //! that unit (`dummies`); lowering then binds the directive with it. `read` finds the directives when a file
@@ -97,23 +100,51 @@ enum Directive {
     Library(Vec<Name>),
     /// Names that are constant; if there are none, the unit itself.
     Constant(Vec<Name>),
-    /// The beginning or end of a constant region.
+    /// The beginning or end of a region.
     Region(RegionBoundary),
 }
 
-/// Where a region of constant statements begins or ends.
+/// What the directives around some statements say about them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RegionKind {
+    /// They are constant for differentiation.
+    Constant,
+    /// Reverse sweeps execute them again, so that less is on the tape.
+    Checkpoint,
+}
+
+/// Where a region of statements begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RegionBoundary {
     /// The region begins after this comment.
     Begin {
-        /// Whether the derivatives of the variables that the statements change stay unchanged.
+        kind: RegionKind,
+        /// Whether the derivatives of the variables that constant statements change stay unchanged.
         leaves: bool,
     },
     /// The region ends before this comment.
-    End,
+    End(RegionKind),
 }
 
-/// Returns the border of a region that a comment marks, if it does.
+impl RegionBoundary {
+    const fn begin(kind: RegionKind) -> Self {
+        RegionBoundary::Begin {
+            kind,
+            leaves: false,
+        }
+    }
+
+    /// Returns the boundary that the words of Farfel's own directive mean.
+    fn of(kind: RegionKind, words: &DirectiveText) -> Option<Self> {
+        match words.0.iter().rev().collect::<String>().trim() {
+            "BEGIN" => Some(Self::begin(kind)),
+            "END" => Some(RegionBoundary::End(kind)),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the boundary of a region that a comment marks, if it does.
 pub(crate) fn region_boundary(text: &str) -> Option<RegionBoundary> {
     let word = text.trim_start_matches(['!', ' ', '\t']);
     if let Some(tapenade) = word.strip_prefix('$') {
@@ -123,7 +154,7 @@ pub(crate) fn region_boundary(text: &str) -> Option<RegionBoundary> {
         return None;
     }
     match directive(word, Span::NONE) {
-        Some(Ok(Directive::Region(border))) => Some(border),
+        Some(Ok(Directive::Region(boundary))) => Some(boundary),
         _ => None,
     }
 }
@@ -135,8 +166,13 @@ fn tapenade_region_boundary(text: &str) -> Option<RegionBoundary> {
     let word = words.next().filter(|_| ad.eq_ignore_ascii_case("AD"))?;
     let is = |name: &str| word.eq_ignore_ascii_case(name);
     match () {
-        () if is("DO-NOT-DIFF") => Some(RegionBoundary::Begin { leaves: true }),
-        () if is("END-DO-NOT-DIFF") => Some(RegionBoundary::End),
+        () if is("DO-NOT-DIFF") => Some(RegionBoundary::Begin {
+            kind: RegionKind::Constant,
+            leaves: true,
+        }),
+        () if is("END-DO-NOT-DIFF") => Some(RegionBoundary::End(RegionKind::Constant)),
+        () if is("CHECKPOINT-START") => Some(RegionBoundary::begin(RegionKind::Checkpoint)),
+        () if is("CHECKPOINT-END") => Some(RegionBoundary::End(RegionKind::Checkpoint)),
         () => None,
     }
 }
@@ -172,13 +208,8 @@ fn directive(text: &str, span: Span) -> Option<Result<Directive, Box<Diagnostic>
             }))
         }
         "CONSTANT" => {
-            let border = match words.0.iter().rev().collect::<String>().trim() {
-                "BEGIN" => Some(RegionBoundary::Begin { leaves: false }),
-                "END" => Some(RegionBoundary::End),
-                _ => None,
-            };
-            if let Some(border) = border {
-                return Some(Ok(Directive::Region(border)));
+            if let Some(boundary) = RegionBoundary::of(RegionKind::Constant, &words) {
+                return Some(Ok(Directive::Region(boundary)));
             }
             let names = match words.done() {
                 true => Some(Vec::new()),
@@ -191,6 +222,9 @@ fn directive(text: &str, span: Span) -> Option<Result<Directive, Box<Diagnostic>
                 )
             }))
         }
+        // Other directives with this name are about loops and calls.
+        "CHECKPOINT" => RegionBoundary::of(RegionKind::Checkpoint, &words)
+            .map(|boundary| Ok(Directive::Region(boundary))),
         _ => None,
     }
 }

@@ -157,6 +157,141 @@ fn calls_are_executed_again_instead_of_being_recorded() {
     }
 }
 
+/// A model with 60 steps that record 96 MB with split calls: too little to execute anything again unless that is asked
+/// for. `begin` and `end` are around the statements of a step, and around the last loop of it, within these.
+fn marked(begin: &str, end: &str) -> String {
+    format!(
+        "      SUBROUTINE MODEL(X, Y)
+      INTEGER N
+      PARAMETER (N = 50000)
+      DOUBLE PRECISION X(2), Y, U(N), V(N), W(N), S, COUNTED
+      COMMON /CALLS/ COUNTED, L
+      DO I = 1, N
+        U(I) = X(1)*I/N
+        V(I) = 0
+      END DO
+      DO K = 1, 60
+{begin}        CALL TICK(1)
+        L = L + 1
+        DO 10 I = 1, N
+          IF (MOD(I, 3) .NE. 0) GOTO 10
+          V(I) = V(I)*0.9D0
+   10   CONTINUE
+        DO I = 1, N
+          W(I) = SIN(U(I))*X(2)
+          W(I) = W(I)*W(I) + U(I)
+          V(I) = V(I) + EXP(-W(I)*W(I))
+          W(I) = SIN(W(I))*V(I)
+        END DO
+{begin}        S = W(K)
+        CALL TICK(2)
+        DO I = 1, N
+          W(I) = W(I)*COS(W(I))
+          U(I) = U(I) + 0.001D0*W(I)*S
+        END DO
+{end}{end}      END DO
+      Y = 0
+      DO I = 1, N
+        Y = Y + U(I)*U(I) + V(I)
+      END DO
+      END
+"
+    )
+}
+
+/// Statements between directives are executed again, those between inner ones twice, whatever memory that saves.
+/// The gradient is the same but for rounding, and COMMON is as after one execution.
+#[test]
+fn marked_statements_are_executed_again() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "ext", DESCRIBED);
+    let ticks = MAIN.replace("\n      PRINT *, XB\n", COUNT);
+    let run_marked = |begin: &str, end: &str, main: &str, limit: &str| {
+        write(dir, "s.f", marked(begin, end));
+        write(dir, "main.f", format!("{main}{TICK}"));
+        compiled(dir, "marked", &["-ext", "ext"]);
+        run_within(dir, "marked", limit)
+    };
+    assert!(!run_marked("", "", MAIN, "110000").status.success());
+    let gradient = checked(&run_marked("", "", MAIN, "unlimited")).0;
+    for (begin, end) in [
+        ("C$AD CHECKPOINT-START\n", "C$AD CHECKPOINT-END\n"),
+        ("!farfel: checkpoint begin\n", "!farfel: checkpoint end\n"),
+    ] {
+        let (again, counts) = checked(&run_marked(begin, end, MAIN, "110000"));
+        for (a, g) in again.iter().zip(&gradient) {
+            assert!((a - g).abs() <= 1e-13 * g.abs(), "{again:?} {gradient:?}");
+        }
+        assert_eq!(counts, [0.0, 60.0]);
+        let counts = checked(&run_marked(begin, end, &ticks, "110000")).1;
+        assert_eq!(counts, [120.0, 180.0]);
+        // A tangent has nothing to execute again.
+        tapenade(dir, &["-d", "-head", "model(y)/(x)", "-ext", "ext", "s.f"]).success();
+        let tangent = std::fs::read_to_string(dir.join("s_d.f")).unwrap();
+        assert!(!tangent.contains("CHECKPOINT"), "{tangent}");
+    }
+}
+
+/// So are the calls of marked subprograms.
+#[test]
+fn marked_subprograms_are_executed_again() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "main.f", MAIN);
+    let text = model("").replace("DO K = 1, 120", "DO K = 1, 40");
+    let mut gradients = Vec::new();
+    for (mark, enough) in [("", false), ("!farfel: checkpoint\n", true)] {
+        write(
+            dir,
+            "s.f",
+            text.replace(
+                "      SUBROUTINE STEP",
+                &format!("{mark}      SUBROUTINE STEP"),
+            ),
+        );
+        compiled(dir, "marked", &[]);
+        gradients.push(numbers(&run(dir, "marked", false))[..2].to_vec());
+        assert_eq!(run_within(dir, "marked", "100000").status.success(), enough);
+    }
+    assert_eq!(gradients[0], gradients[1]);
+}
+
+/// Statements that cannot be executed again are executed once, with a warning at the directive.
+#[test]
+fn marked_statements_that_read_files_are_executed_once() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "main.f", MAIN);
+    let begin = "C$AD CHECKPOINT-START\n";
+    let text =
+        marked(begin, "C$AD CHECKPOINT-END\n").replacen("CALL TICK(1)", "READ (7, *) X(2)", 1);
+    let text = text.replace("        CALL TICK(2)\n", "");
+    let text = text.replacen(
+        "      DO I = 1, N\n",
+        "      REWIND 7\n      DO I = 1, N\n",
+        1,
+    );
+    write(dir, "s.f", text);
+    write(dir, "fort.7", "0.8\n".repeat(60));
+    let command = ["-b", "-head", "model(y)/(x)", "s.f"];
+    let said = tapenade(dir, &command).success();
+    let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+    assert!(
+        said.contains("this region cannot be executed again"),
+        "{said}"
+    );
+    assert!(said.contains("s.f:12:1"), "{said}");
+    compiled(dir, "once", &[]);
+    let all = numbers(&run(dir, "once", false));
+    let (gradient, difference) = (all[0], all[4]);
+    assert!(
+        (gradient - difference).abs() <= 1e-6 * difference.abs(),
+        "{all:?}"
+    );
+    assert_eq!((all[1], all[3]), (0.0, 60.0), "{all:?}");
+}
+
 /// What calls change in COMMON besides is as after one execution, and so is what they keep from call to call:
 /// such calls are not executed again.
 #[test]

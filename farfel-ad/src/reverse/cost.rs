@@ -10,19 +10,18 @@
 //! calls stay split, unless the user has set a limit (`max-tape`): then an unknown argument or number of
 //! iterations counts as [`GUESS`]. A wrong guess costs time or memory, but never affects the result.
 
-use super::AdjointEngine;
 use super::generated::SweepResults;
 use super::sweep_data::UnitFacts;
 use super::tape_size::{self, SweptUnit, Unknown};
+use super::{AdjointEngine, Part};
 use crate::layout::MOST_TAPE;
 use crate::locations::Set;
-use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, DoControl, Expr, ExprKind, Name, Program, Stmt, StmtKind, SymId, Unit,
+    Block, DoControl, Expr, ExprKind, Origin, Program, Stmt, StmtKind, SymId, Unit,
 };
 use farfel_lang::storage::constant;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The value used for an unknown argument or number of iterations.
 const GUESS: i64 = 1000;
@@ -51,16 +50,14 @@ impl AdjointEngine {
             self.most_tape = most;
             self.most_growing = most;
         }
-        let mut refused = Vec::new();
-        for (i, p) in self.parts.iter().enumerate() {
-            let marked = closure.unit(&p.of).is_some_and(|u| u.joint);
-            if marked && self.can_be_joint(p) {
-                self.joint.insert(i);
-                self.reasons.insert(i, "it is marked".to_owned());
-            } else if marked && !p.root {
-                refused.push(not_repeatable(&p.of, p.builder.unit.span));
-            }
+        let (marked, refused) = self.marked_calls(closure);
+        for i in &marked {
+            self.reasons.insert(*i, "it is marked".to_owned());
         }
+        self.joint.extend(marked);
+        let mut refused = (refused.iter())
+            .map(|i| not_repeatable(closure, &self.parts[*i]))
+            .collect();
         // A limit above the usual one is not a reason to execute anything twice.
         let guess = most.filter(|m| *m < MOST_TAPE).map(|_| GUESS);
         let (found, mut known) = self.peak_and_sweeps(guess);
@@ -132,6 +129,14 @@ impl AdjointEngine {
         found
     }
 
+    /// Returns the parts whose calls the user has marked as joint, and those marked ones that cannot be executed again.
+    pub(super) fn marked_calls(&self, closure: &Program) -> (BTreeSet<usize>, BTreeSet<usize>) {
+        let is_marked = |p: &Part| !p.root && closure.unit(&p.of).is_some_and(|u| u.joint);
+        let parts = self.parts.iter().enumerate();
+        let marked = parts.filter(|(_, p)| is_marked(p)).map(|(i, _)| i);
+        marked.partition(|i| self.can_be_joint(&self.parts[*i]))
+    }
+
     /// Returns the size of the heads' tapes, and the parts that record something, with the largest first.
     /// Returns `None` if the size of no tape is known, or if such an adjoint cannot be made.
     fn peak(&self, guess: Option<i64>) -> Option<(Peak, Vec<usize>)> {
@@ -188,13 +193,14 @@ impl AdjointEngine {
     }
 }
 
-fn not_repeatable(of: &Name, span: Span) -> Diagnostic {
-    Diagnostic::error(
-        &rules::AD_LOOP,
-        span,
-        format!("calls of {of} cannot be carried out again"),
-    )
-    .help("it must not keep variables from call to call (SAVE), nor call procedures whose text is not known; or take the directive out")
+/// The error for a part that is marked as joint, and cannot be executed again.
+pub(super) fn not_repeatable(closure: &Program, p: &Part) -> Diagnostic {
+    let is_region = |u: &Unit| u.joint && u.origin == Origin::Generated;
+    let message = match closure.unit(&p.of).is_some_and(is_region) {
+        true => "this region cannot be executed again".to_owned(),
+        false => format!("calls of {} cannot be carried out again", p.of),
+    };
+    Diagnostic::error(&rules::AD_LOOP, p.builder.unit.span, message).help("it must not keep variables from call to call (SAVE), nor call procedures whose text is not known; or take the directive out")
 }
 
 /// The estimated number of executed statements.

@@ -9,14 +9,14 @@ use super::fixed_point::NotReduced;
 use super::generated::SweepResults;
 use super::repeated_calls::ExecutedOnce;
 use super::sweep_data::UnitFacts;
-use super::{AdjointEngine, Part, dead_code, prepare, state};
+use super::{AdjointEngine, Part, cost, dead_code, prepare, state};
 use crate::custom_rules::rules::Rules;
 use crate::layout::Layout;
 use crate::layout::{GROWING, MOST_TAPE};
 use crate::locations::{Commons, Context, Set, common_members};
 use crate::tangent::{self, Head, Tangent, Tangents, UserDerivative};
 use farfel_lang::Span;
-use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::diagnostic::{Diagnostic, Severity};
 use farfel_lang::ir::{
     Expr, Name, Program, Request, StmtKind, StorageClass, SymId, Unit, for_each_reference,
     unused_name, walk_block,
@@ -123,9 +123,10 @@ pub fn differentiate_heads(
             .engine
             .facts_and_sweeps_with_declarations(&closure.program);
         if !AdjointEngine::find_self_restoring(&closure.program, &known, &mut self_restoring) {
-            let known = prepared
-                .engine
-                .with_repeated_calls(&closure.program, once, known);
+            let known =
+                prepared
+                    .engine
+                    .with_repeated_calls(&closure.program, once, known, &mut found);
             warnings.extend(closure.warnings.iter().cloned());
             warnings.append(&mut found);
             break (prepared, known);
@@ -245,33 +246,49 @@ impl AdjointEngine {
         }
     }
 
-    /// Makes calls joint if that saves much memory. `known` are the sweeps with split calls.
+    /// Makes calls joint if the user has marked them, or if that saves much memory. `known` are the sweeps with split
+    /// calls.
     fn with_repeated_calls(
         &mut self,
         closure: &Program,
         once: &ExecutedOnce,
         known: SweepResults,
+        warnings: &mut Vec<Diagnostic>,
     ) -> SweepResults {
         // Errors end the command, and sweeps that stay would lose them.
         if known.has_errors() {
             return known;
         }
+        let (marked, refused) = self.marked_calls(closure);
+        let not_followed = |engine: &Self, i: usize| Diagnostic {
+            severity: Severity::Warning,
+            ..cost::not_repeatable(closure, &engine.parts[i])
+        };
+        warnings.extend(refused.into_iter().map(|i| not_followed(self, i)));
         let chosen = self.choose_repeated(once, &known);
-        self.joint = &chosen.steps | &chosen.others;
-        if self.joint.is_empty() {
+        let automatic = &chosen.steps | &chosen.others;
+        let all = &automatic | &marked;
+        if all.is_empty() {
             return known;
         }
         let split = self.only_split.clone();
-        self.only_split.extend(self.with_called(chosen.others));
+        let below = self.with_called(chosen.others);
         // From the beginning: callers need less.
         drop(known);
-        let joint = self.facts_and_sweeps();
-        let joint = self.with_declarations(closure, joint);
-        let unsavable = joint.swept.iter().any(|s| !s.unsavable_calls.is_empty());
-        if !joint.has_errors() && !unsavable {
-            return joint;
+        let has_marked = !marked.is_subset(&automatic);
+        for joint in std::iter::once(all).chain(has_marked.then_some(automatic)) {
+            self.joint = joint;
+            self.only_split = &split | &below;
+            let joint = self.facts_and_sweeps();
+            let joint = self.with_declarations(closure, joint);
+            let unsavable = joint.swept.iter().any(|s| !s.unsavable_calls.is_empty());
+            if !joint.has_errors() && !unsavable {
+                return joint;
+            }
+            // Something would have to be saved that cannot be.
+            let lost = marked.iter().filter(|_| self.joint.is_superset(&marked));
+            warnings.extend(lost.map(|i| not_followed(self, *i)));
         }
-        // Something would have to be saved that cannot be.
         self.joint.clear();
         self.only_split = split;
         self.facts_and_sweeps()

@@ -3,8 +3,8 @@
 //! The passes in order, each from program to program, with what holds after it:
 //!
 //! 1. `lift` — no nested subprograms; a lifted subprogram that is passed on is an
-//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before it, `constant_regions` turns
-//!    regions that are constant for differentiation into nested subroutines, `statement_functions`
+//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before it, `regions` turns
+//!    regions that are constant for differentiation, or executed again, into nested subroutines, `statement_functions`
 //!    turns statement functions that refer to such subprograms into functions, `divisions` divides
 //!    once where there are several divisors, if that is asked for, `entries` splits
 //!    nested subprograms with ENTRY points, and `redeclared_commons` and `equivalenced` decide
@@ -32,7 +32,6 @@ mod boz;
 mod calls;
 mod compact;
 mod companions;
-mod constant_regions;
 mod copies;
 mod divisions;
 mod elements;
@@ -50,6 +49,7 @@ mod propagate;
 mod prune;
 mod recursion;
 mod redeclared_commons;
+mod regions;
 mod saved_variables;
 mod specialize;
 mod stage;
@@ -135,15 +135,19 @@ pub struct Lowered {
 }
 
 /// Turns the regions that are constant for differentiation into subroutines, as lowering does, and
-/// leaves the rest of the program as it is. Returns the names of these subroutines, which end in
-/// `suffix`.
+/// leaves the rest of the program as it is. For adjoints, regions that are executed again become subroutines, too.
+/// Returns the names of these subroutines, which end in `suffix`.
 ///
 /// # Errors
 ///
 /// The errors in the comments that mark the regions.
-pub fn constant_regions(program: &mut Program, suffix: &str) -> Result<Vec<Name>, Vec<Diagnostic>> {
+pub fn regions(
+    program: &mut Program,
+    suffix: &str,
+    adjoint: bool,
+) -> Result<Vec<Name>, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
-    constant_regions::to_subroutines(program, suffix, &mut diagnostics);
+    regions::to_subroutines(program, suffix, adjoint, &mut diagnostics);
     if any_errors(&diagnostics) {
         return Err(diagnostics);
     }
@@ -215,7 +219,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 let resolved = Level::Resolved;
                 boz::convert(program);
                 holds("bits", program, diagnostics, resolved);
-                constant_regions::to_subroutines(program, "", diagnostics);
+                regions::to_subroutines(program, "", true, diagnostics);
                 holds("regions", program, diagnostics, resolved);
                 statement_functions::to_functions(program);
                 holds("formulas", program, diagnostics, resolved);

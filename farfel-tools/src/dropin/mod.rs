@@ -15,7 +15,7 @@
 //! | adjoints | likewise, with FOO_B and XB; functions become subroutines that receive the adjoint of the result; separate forward and reverse sweeps below the heads |
 //! | activity | one derivative for each subprogram, which suits all its calls |
 //! | procedures without source | used according to `-ext`, otherwise they may read and change all their arguments; derivatives of active ones are called, and have to be supplied by the user |
-//! | directives | DO-NOT-DIFF, FP-LOOP and BINOMIAL-CKP are treated like Farfel's equivalents, and FP-LOOP with `adj_reduction` calls ADFIXEDPOINT_NOTREDUCED; others, which do not affect the result, are ignored |
+//! | directives | DO-NOT-DIFF, FP-LOOP, BINOMIAL-CKP and CHECKPOINT-START are treated like Farfel's equivalents, and FP-LOOP with `adj_reduction` calls ADFIXEDPOINT_NOTREDUCED; others, which do not affect the result, are ignored |
 //! | modules | skipped if no source uses them |
 //! | sizes that cannot be determined from the program | NBDIRSMAX and ISIZE1OFX, in the user's DIFFSIZES.inc |
 
@@ -503,12 +503,12 @@ impl<'a> Generation<'a> {
         }
     }
 
-    /// Returns the same run with statements that must not be differentiated outlined as
-    /// subroutines.
+    /// Returns the same run with statements that must not be differentiated, or that adjoints execute again,
+    /// outlined as subroutines.
     fn with_regions(self) -> Result<Self, Vec<Diagnostic>> {
         let suffix = format!("_{}", self.tag());
         let mut program = self.program.into_owned();
-        let copies = farfel_lang::lower::constant_regions(&mut program, &suffix)?;
+        let copies = farfel_lang::lower::regions(&mut program, &suffix, self.adjoint)?;
         Ok(Generation {
             program: Cow::Owned(program),
             copies,

@@ -1,13 +1,16 @@
-//! Regions of statements that are constant for differentiation.
+//! Regions of statements that are constant for differentiation, or that reverse sweeps execute again.
 //!
 //! ```fortran
 //! !farfel: constant begin
 //!       …
 //! !farfel: constant end
+//! !farfel: checkpoint begin
+//!       …
+//! !farfel: checkpoint end
 //! ```
 //!
-//! The statements between the two comments become a nested subroutine that is marked as constant,
-//! so that no other code needs to know about regions.
+//! The statements between two comments become a nested subroutine that is marked as constant, or whose calls are
+//! joint, so that no other code needs to know about regions. Regions that are executed again may contain others.
 
 use super::outline::{formats, formats_needed};
 use crate::diagnostic::{Diagnostic, rules};
@@ -15,29 +18,44 @@ use crate::ir::{
     Block, Class, DoEnd, Label, Name, Origin, Program, Spec, SpecKind, Stmt, StmtKind,
     StorageClass, SymId, Symbol, Unit, UnitKind, for_each_symbol_mut, unused_name, walk_block,
 };
-use crate::procedure_directives::RegionBoundary;
+use crate::procedure_directives::{RegionBoundary, RegionKind};
 use crate::source::Span;
 use std::collections::HashSet;
 
-/// Moves the regions of all units into subroutines, whose names end in `suffix`.
-pub(super) fn to_subroutines(
-    program: &mut Program,
-    suffix: &str,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
-    for unit in &mut program.units {
-        visit(unit, suffix, diagnostics);
+impl RegionKind {
+    /// The word for such a region, and in its directives.
+    fn word(self) -> &'static str {
+        match self {
+            RegionKind::Constant => "constant",
+            RegionKind::Checkpoint => "checkpoint",
+        }
     }
 }
 
-fn visit(unit: &mut Unit, suffix: &str, diagnostics: &mut Vec<Diagnostic>) {
+/// Moves the regions of all units into subroutines, whose names end in `suffix`. Those that reverse sweeps execute
+/// again stay as they are if there are only tangents.
+pub(super) fn to_subroutines(
+    program: &mut Program,
+    suffix: &str,
+    adjoint: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for unit in &mut program.units {
+        visit(unit, suffix, adjoint, diagnostics);
+    }
+}
+
+fn visit(unit: &mut Unit, suffix: &str, adjoint: bool, diagnostics: &mut Vec<Diagnostic>) {
     for nested in &mut unit.nested {
-        visit(nested, suffix, diagnostics);
+        visit(nested, suffix, adjoint, diagnostics);
     }
     let mut any = unit.specs.iter().any(|s| spec_region_boundary(s).is_some());
     walk_block(&unit.body, &mut |s| any |= region_boundary(s).is_some());
     if !any {
         return;
+    }
+    if !adjoint {
+        remove_checkpoints(unit);
     }
     let mut body = std::mem::take(&mut unit.body);
     // Comments right before the first statement are among the declarations.
@@ -55,6 +73,7 @@ fn visit(unit: &mut Unit, suffix: &str, diagnostics: &mut Vec<Diagnostic>) {
         formats: all,
         unit_jumps,
         suffix,
+        adjoint,
         new: Vec::new(),
         diagnostics,
     };
@@ -62,6 +81,24 @@ fn visit(unit: &mut Unit, suffix: &str, diagnostics: &mut Vec<Diagnostic>) {
     let new = std::mem::take(&mut regions.new);
     unit.nested.extend(new);
     unit.body = body;
+}
+
+/// Removes the directives around regions that reverse sweeps execute again.
+fn remove_checkpoints(unit: &mut Unit) {
+    let is_checkpoint = |boundary: Option<RegionBoundary>| match boundary {
+        Some(RegionBoundary::Begin { kind, .. } | RegionBoundary::End(kind)) => {
+            kind == RegionKind::Checkpoint
+        }
+        None => false,
+    };
+    fn remove(block: &mut Block, is: &dyn Fn(Option<RegionBoundary>) -> bool) {
+        block.retain(|s| !is(region_boundary(s)));
+        for s in block {
+            (s.blocks_mut().into_iter()).for_each(|inner| remove(inner, is));
+        }
+    }
+    (unit.specs).retain(|s| !is_checkpoint(spec_region_boundary(s)));
+    remove(&mut unit.body, &is_checkpoint);
 }
 
 fn region_boundary(s: &Stmt) -> Option<RegionBoundary> {
@@ -82,6 +119,18 @@ fn error(span: Span, message: &str) -> Diagnostic {
     Diagnostic::error(&rules::GIVEN_DERIVATIVE, span, message)
 }
 
+fn within_another(span: Span, other: Span) -> Diagnostic {
+    error(span, "a constant region within another one").related(other, "the other one begins here")
+}
+
+fn unmatched(span: Span, kind: RegionKind) -> Diagnostic {
+    let word = kind.word();
+    let message = format!("no {word} region begins in this block of statements");
+    error(span, &message).help(format!(
+        "write `!farfel: {word} begin` before it, at the same depth of IF and DO"
+    ))
+}
+
 /// The jumps of a unit, with their places and their targets.
 struct UnitJumps {
     jumps: Vec<(Span, Vec<Label>)>,
@@ -100,42 +149,70 @@ impl UnitJumps {
     }
 }
 
+/// A region of which the end has not been found yet.
+struct OpenRegion {
+    kind: RegionKind,
+    /// Whether constant statements leave derivatives unchanged.
+    leaves: bool,
+    /// The place of the directive.
+    span: Span,
+    /// The regions within this one that are open as well.
+    within: Vec<RegionKind>,
+    body: Block,
+}
+
 struct Regions<'d> {
     formats: Vec<Spec>,
     unit_jumps: UnitJumps,
     suffix: &'d str,
+    adjoint: bool,
     new: Vec<Unit>,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
 impl Regions<'_> {
     fn block(&mut self, unit: &mut Unit, body: &mut Block) {
-        let mut open: Option<(Span, bool, Block)> = None;
+        let mut open: Option<OpenRegion> = None;
         for mut s in std::mem::take(body) {
-            match (region_boundary(&s), &mut open) {
-                (Some(RegionBoundary::Begin { leaves }), None) => {
-                    open = Some((s.span, leaves, Vec::new()))
+            let boundary = region_boundary(&s);
+            let is_inner = open.as_ref().is_some_and(|o| !o.within.is_empty());
+            match (boundary, &mut open) {
+                (Some(RegionBoundary::Begin { kind, leaves }), None) => {
+                    open = Some(OpenRegion {
+                        kind,
+                        leaves,
+                        span: s.span,
+                        within: Vec::new(),
+                        body: Vec::new(),
+                    });
                 }
-                (Some(RegionBoundary::Begin { .. }), Some((first, ..))) => {
-                    let d = error(s.span, "a constant region within another one");
-                    self.diagnostics
-                        .push(d.related(*first, "the other one begins here"));
+                (Some(RegionBoundary::Begin { kind, .. }), Some(o)) => {
+                    let constant = RegionKind::Constant;
+                    let is_within = o.kind == constant || o.within.contains(&constant);
+                    if kind == constant && is_within {
+                        self.diagnostics.push(within_another(s.span, o.span));
+                        continue;
+                    }
+                    o.within.push(kind);
+                    o.body.push(s);
                 }
-                (Some(RegionBoundary::End), Some(_)) => {
-                    if let Some((span, leaves, inner)) = open.take() {
-                        body.extend(self.region(unit, span, leaves, inner));
+                (Some(RegionBoundary::End(kind)), Some(o)) if is_inner => {
+                    if o.within.last() != Some(&kind) {
+                        self.diagnostics.push(unmatched(s.span, kind));
+                        continue;
+                    }
+                    o.within.pop();
+                    o.body.push(s);
+                }
+                (Some(RegionBoundary::End(kind)), Some(o)) if o.kind == kind => {
+                    if let Some(region) = open.take() {
+                        body.extend(self.region(unit, region));
                     }
                 }
-                (Some(RegionBoundary::End), None) => self.diagnostics.push(
-                    error(
-                        s.span,
-                        "no constant region begins in this block of statements",
-                    )
-                    .help(
-                        "write `!farfel: constant begin` before it, at the same depth of IF and DO",
-                    ),
-                ),
-                (None, Some((.., inner))) => inner.push(s),
+                (Some(RegionBoundary::End(kind)), _) => {
+                    self.diagnostics.push(unmatched(s.span, kind));
+                }
+                (None, Some(o)) => o.body.push(s),
                 (None, None) => {
                     for b in s.blocks_mut() {
                         self.block(unit, b);
@@ -144,24 +221,35 @@ impl Regions<'_> {
                 }
             }
         }
-        if let Some((span, _, inner)) = open {
-            self.diagnostics.push(
-                error(
-                    span,
-                    "this constant region does not end in the same block of statements",
-                )
-                .help("write `!farfel: constant end` behind it, at the same depth of IF and DO"),
-            );
-            body.extend(inner);
+        if let Some(o) = open {
+            let word = o.kind.word();
+            let message =
+                format!("this {word} region does not end in the same block of statements");
+            self.diagnostics.push(error(o.span, &message).help(format!(
+                "write `!farfel: {word} end` behind it, at the same depth of IF and DO"
+            )));
+            body.extend(o.body);
         }
     }
 
     /// Returns the call of a new subroutine that replaces some statements.
-    fn region(&mut self, unit: &mut Unit, span: Span, leaves: bool, mut inner: Block) -> Block {
+    fn region(&mut self, unit: &mut Unit, region: OpenRegion) -> Block {
+        let OpenRegion {
+            kind,
+            leaves,
+            span,
+            body: mut inner,
+            ..
+        } = region;
+        let is_constant = kind == RegionKind::Constant;
         walk_block(&inner, &mut |s| {
-            if matches!(region_boundary(s), Some(RegionBoundary::Begin { .. })) {
-                self.diagnostics
-                    .push(error(s.span, "a constant region within another one"));
+            if let Some(RegionBoundary::Begin {
+                kind: RegionKind::Constant,
+                ..
+            }) = region_boundary(s)
+                && is_constant
+            {
+                self.diagnostics.push(within_another(s.span, span));
             }
         });
         if let Some((at, what)) = self.leaves(&inner) {
@@ -169,22 +257,31 @@ impl Regions<'_> {
                 Diagnostic::error(
                     &rules::AD_JUMP,
                     at,
-                    format!("{what} a region that is constant for differentiation"),
+                    match kind {
+                        RegionKind::Constant => {
+                            format!("{what} a region that is constant for differentiation")
+                        }
+                        RegionKind::Checkpoint => {
+                            format!("{what} a region that is executed again")
+                        }
+                    },
                 )
                 .related(span, "the region begins here")
                 .help("set a flag in the region, and branch after it"),
             );
             return inner;
         }
-        let wanted = format!("CONSTANT{}{}", self.new.len() + 1, self.suffix);
+        let word = kind.word().to_uppercase();
+        let wanted = format!("{word}{}{}", self.new.len() + 1, self.suffix);
         let taken =
             |n: &str| unit.symbols.find(n).is_some() || unit.nested.iter().any(|u| u.name == n);
         let name: Name = unused_name(&wanted, &taken);
         let mut made = Unit::new(UnitKind::Subroutine, name.clone(), span);
         made.origin = Origin::Generated;
         made.sizes = unit.sizes;
-        made.constant = true;
+        made.constant = is_constant;
         made.leaves_derivatives = leaves;
+        made.joint = kind == RegionKind::Checkpoint;
         made.directives.clone_from(&unit.directives);
         let mut map: Vec<(SymId, SymId)> = Vec::new();
         for_each_symbol_mut(&mut inner, &mut |s| {
@@ -192,6 +289,8 @@ impl Regions<'_> {
         });
         made.specs.extend(formats_needed(&self.formats, &inner));
         made.body = inner;
+        // The name of this one already ends in the suffix.
+        visit(&mut made, "", self.adjoint, self.diagnostics);
         self.new.push(made);
         let callee = unit.symbols.add(Symbol {
             class: Class::Subroutine,
